@@ -1,0 +1,55 @@
+// The vocabulary of compute operators: what a GPU is asked to do, without any time in it.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "sim/core/units.h"
+
+namespace foretrain {
+
+enum class DataType { kFp32, kTf32, kFp16, kBf16, kFp8, kFp8Block, kFp4 };
+/// Bytes of one element (FP4: 0.5).
+[[nodiscard]] double element_bytes(DataType type);
+
+/// C[m,n] = A[m,k] * B[k,n]; `batch` independent ones (grouped or batched GEMM).
+/// accumulate: C is fp32 and is read and added to (wgrad into the main gradient).
+struct GemmOp {
+  std::int64_t m = 0, n = 0, k = 0;
+  std::int64_t batch = 1;
+  DataType type = DataType::kBf16;
+  bool accumulate = false;
+};
+
+/// Fused (flash) attention core of one GPU. `sequence` keys and queries per sequence (queries may be
+/// a share of it under context parallelism); window 0 = full.
+struct AttentionOp {
+  std::int64_t batch = 1;
+  std::int64_t query_length = 0;
+  std::int64_t key_length = 0;
+  std::int64_t heads = 0;      // query heads on this GPU
+  std::int64_t kv_heads = 0;   // key-value heads on this GPU
+  std::int64_t head_dim = 0;
+  std::int64_t value_head_dim = 0;  // 0: as head_dim
+  std::int64_t window = 0;
+  bool causal = true;
+  bool backward = false;
+  DataType type = DataType::kBf16;
+};
+
+/// Unfused attention core (QK^T batched GEMM, softmax, PV) is built of GemmOp and MemoryOp.
+
+/// A memory-bound kernel: bytes read and written, `launches` kernels.
+struct MemoryOp {
+  double bytes_read = 0;
+  double bytes_written = 0;
+  int launches = 1;
+};
+
+using Operator = std::variant<GemmOp, AttentionOp, MemoryOp>;
+
+/// Multiply-adds counted twice; attention counts the pairs of the mask (causal s(s+1)/2), backward
+/// 2.5 times the forward (flash). MemoryOp counts none.
+[[nodiscard]] FlopCount flops(const Operator& op);
+
+}  // namespace foretrain
