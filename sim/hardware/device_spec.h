@@ -10,10 +10,22 @@
 
 namespace foretrain {
 
+/// Where one number of an entry comes from, if not from the entry's own source.
+struct FieldSource {
+  std::string field;   // key of the catalog file, e.g. "memory"
+  std::string source;  // document or page
+  std::string url;
+  std::string date;    // ISO date
+  bool operator==(const FieldSource&) const = default;
+};
+
 /// Where a catalog entry's numbers come from.
 struct Provenance {
-  std::string source;  // document, page or URL
+  std::string source;  // document or page
   std::string date;    // ISO date on which it was read
+  std::string url;
+  std::vector<FieldSource> fields;  // in file order
+  std::string note;    // what a reader should know: variants, contradictions, assumptions
   bool operator==(const Provenance&) const = default;
 };
 
@@ -73,8 +85,13 @@ struct NodeSpec {
   int nics = 0;              // 0: a single-node cluster without a fabric
   std::string cpu;           // "intel" | "amd" | "arm": NCCL's constants depend on it
   int pcie_generation = 0;
-  Bytes host_memory;
+  Bytes host_memory;         // of all hosts of the node
+  Bytes local_storage;       // 0: unknown or none
   Provenance provenance;
 };
+
+/// "nvswitch", "nvlink-mesh" or "pcie", as scenarios spell it.
+[[nodiscard]] std::string to_string(NodeInterconnect interconnect);
+[[nodiscard]] std::optional<NodeInterconnect> parse_interconnect(const std::string& text);
 
 }  // namespace foretrain
