@@ -39,13 +39,15 @@ bool is_catalog_name(const std::string& name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), allowed) && name.front() != '-';
 }
 
+/// {title, url, date, basis}; without `basis` the source was read on that date.
 FieldSource read_source(const DocumentNode& map, const std::string& path,
                         Diagnostics& diagnostics) {
   EntryReader reader{map, path, diagnostics};
   FieldSource source;
   source.source = reader.text("title");
-  source.url = reader.text("url");
+  source.url = reader.optional_text("url");
   source.date = reader.text("date");
+  source.basis = reader.optional_choice("basis", {"read", "recalled", "assumed"}, "read");
   if (!source.date.empty() && !is_iso_date(source.date)) {
     reader.report("date", fmt::format("must be a date such as 2026-12-01, not \"{}\"", source.date));
   }
@@ -62,6 +64,7 @@ Provenance read_provenance(EntryReader& entry, Diagnostics& diagnostics) {
     provenance.source = std::move(source.source);
     provenance.url = std::move(source.url);
     provenance.date = std::move(source.date);
+    provenance.basis = std::move(source.basis);
   }
   if (const DocumentNode* node = entry.map("sources", false)) {
     for (const DocumentEntry& item : node->entries) {

@@ -14,8 +14,9 @@ namespace foretrain {
 struct FieldSource {
   std::string field;   // key of the catalog file, e.g. "memory"
   std::string source;  // document or page
-  std::string url;
+  std::string url;     // may be empty
   std::string date;    // ISO date
+  std::string basis;   // "read" on that date | "recalled": known, not read again | "assumed"
   bool operator==(const FieldSource&) const = default;
 };
 
@@ -24,6 +25,7 @@ struct Provenance {
   std::string source;  // document or page
   std::string date;    // ISO date on which it was read
   std::string url;
+  std::string basis;   // as FieldSource
   std::vector<FieldSource> fields;  // in file order
   std::string note;    // what a reader should know: variants, contradictions, assumptions
   bool operator==(const Provenance&) const = default;

@@ -49,13 +49,22 @@ std::string EntryReader::optional_text(std::string_view key) {
 
 std::string EntryReader::choice(std::string_view key, const std::vector<std::string>& choices) {
   const DocumentNode* node = scalar(key, true);
-  if (node == nullptr) return {};
-  if (std::find(choices.begin(), choices.end(), node->scalar) != choices.end()) {
-    return node->scalar;
-  }
-  const std::string nearest = nearest_name(node->scalar, choices);
-  add(node->location, fmt::format("{}.{}", path_, key),
-      fmt::format("unknown value \"{}\"; allowed: {}", node->scalar, fmt::join(choices, ", ")),
+  return node == nullptr ? std::string{} : checked(key, *node, choices);
+}
+
+std::string EntryReader::optional_choice(std::string_view key,
+                                         const std::vector<std::string>& choices,
+                                         std::string fallback) {
+  const DocumentNode* node = scalar(key, false);
+  return node == nullptr ? std::move(fallback) : checked(key, *node, choices);
+}
+
+std::string EntryReader::checked(std::string_view key, const DocumentNode& node,
+                                 const std::vector<std::string>& choices) {
+  if (std::find(choices.begin(), choices.end(), node.scalar) != choices.end()) return node.scalar;
+  const std::string nearest = nearest_name(node.scalar, choices);
+  add(node.location, fmt::format("{}.{}", path_, key),
+      fmt::format("unknown value \"{}\"; allowed: {}", node.scalar, fmt::join(choices, ", ")),
       nearest.empty() ? std::string{} : fmt::format("did you mean \"{}\"?", nearest));
   return {};
 }

@@ -27,6 +27,10 @@ class EntryReader {
   [[nodiscard]] std::string optional_text(std::string_view key);
   /// One of `choices`; otherwise a diagnostic that names the nearest and lists all.
   [[nodiscard]] std::string choice(std::string_view key, const std::vector<std::string>& choices);
+  /// The same, and `fallback` where the key is absent.
+  [[nodiscard]] std::string optional_choice(std::string_view key,
+                                            const std::vector<std::string>& choices,
+                                            std::string fallback);
   /// A whole number in the range; 0 after a diagnostic.
   [[nodiscard]] std::int64_t integer(std::string_view key, IntegerRange range);
 
@@ -57,6 +61,8 @@ class EntryReader {
 
  private:
   [[nodiscard]] const DocumentNode* scalar(std::string_view key, bool required);
+  [[nodiscard]] std::string checked(std::string_view key, const DocumentNode& node,
+                                    const std::vector<std::string>& choices);
   void add(const SourceLocation& at, std::string path, std::string message, std::string hint);
   template <class T>
   [[nodiscard]] T parsed(std::string_view key, const DocumentNode& node,
