@@ -1,0 +1,59 @@
+// Binds a job to a machine: from step templates to an execution plan over ranks or rank classes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/collective.h"
+#include "sim/compute/compute_model.h"
+#include "sim/execution/execution_plan.h"
+#include "sim/execution/interference.h"
+#include "sim/execution/step_template.h"
+#include "sim/workload/training_job.h"
+#include "topologies/router.h"
+#include "topologies/topology.h"
+
+namespace foretrain {
+
+/// Rank r sits on GPU r of the cluster (placement: contiguous).
+struct PlanInputs {
+  const TrainingJob& job;
+  const Topology& topology;
+  const Router& router;
+  const CollectivePlanner& collectives;
+  const ComputeModel& compute;
+  const Interference& interference;
+  std::vector<double> gpu_speed;           // by GPU; empty: all 1
+  std::vector<double> link_speed;          // by link; empty: all 1
+  bool fold = true;                        // false: every rank runs
+  /// Asymmetric steps are unfolded by themselves up to this many instructions.
+  std::int64_t max_unfolded_instructions = 6'000'000;
+};
+
+/// A process group family as it lies on the machine, for reports.
+struct GroupSummary {
+  std::string name;       // "tensor", "data"
+  int size = 1;
+  int groups = 1;
+  std::string crosses;    // "gpu" (size 1), "node", "fabric"
+};
+
+struct PlannedStep {
+  ExecutionPlan plan;
+  StepTemplate step;                     // named costs and totals by pipeline rank
+  std::vector<GroupSummary> groups;
+  /// The choice NCCL makes for the largest call of each kind, for reports.
+  struct CollectiveUse {
+    std::string purpose;                 // "tensor all_gather"
+    Bytes size;
+    int ranks = 1;
+    CollectiveChoice choice;
+    double seconds_alone = 0;
+  };
+  std::vector<CollectiveUse> collectives;
+};
+
+[[nodiscard]] PlannedStep plan_execution(const PlanInputs& inputs);
+
+}  // namespace foretrain
