@@ -59,10 +59,12 @@ Sheet gpu_sheet(const GpuSpec& gpu, const std::string& data_dir) {
       {"compute_capability", gpu.compute_capability, "compute capability",
        fmt::format("{}.{}", gpu.compute_capability / 10, gpu.compute_capability % 10)},
       {"sm_count", gpu.sm_count, "SMs", std::to_string(gpu.sm_count)},
-      {"memory_bytes", gpu.memory.count(), "usable memory", format_bytes(gpu.memory)},
+      {"memory_bytes", gpu.memory.count(), "usable memory",
+       fmt::format("{:.2f} GiB", gpu.memory / gibibytes(1))},
       {"memory_bandwidth_bytes_per_s", gpu.memory_bandwidth.bytes_per_second(), "memory bandwidth",
        format_byte_rate(gpu.memory_bandwidth)},
-      {"l2_cache_bytes", gpu.l2_cache.count(), "L2 cache", format_bytes(gpu.l2_cache)}};
+      {"l2_cache_bytes", gpu.l2_cache.count(), "L2 cache",
+       fmt::format("{:g} MiB", gpu.l2_cache / mebibytes(1))}};
   add_rate(sheet, "fp32", gpu.peak_fp32);
   add_rate(sheet, "tf32", gpu.peak_tf32);
   add_rate(sheet, "bf16", gpu.peak_bf16);
