@@ -43,6 +43,10 @@ class NetworkModel {
   /// Advances to `now` and returns what completed up to then, ordered by (time, id).
   /// @pre now <= next_completion().
   virtual std::vector<ActivityId> advance(SimTime now) = 0;
+  /// The same into a caller's buffer, which is cleared first: spares an allocation per event.
+  virtual void advance_into(SimTime now, std::vector<ActivityId>& completed) {
+    completed = advance(now);
+  }
   /// The rate that an activity gets now (0 during its latency).
   [[nodiscard]] virtual DataRate rate(ActivityId id) = 0;
   /// Bytes that crossed each link so far, by link id.

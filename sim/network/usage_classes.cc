@@ -1,0 +1,113 @@
+#include "sim/network/usage_classes.h"
+
+#include <algorithm>
+
+#include "sim/network/hash_mix.h"
+
+namespace foretrain {
+namespace {
+
+std::uint64_t hash_usage(std::span<const LinkUse> usage) {
+  std::uint64_t hash = usage.size();
+  for (const LinkUse& use : usage) {
+    hash = mix_pair(mix_pair(hash, static_cast<std::uint64_t>(use.link.index())), use.weight);
+  }
+  return hash;
+}
+
+bool is_same(std::span<const LinkUse> a, std::span<const LinkUse> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const LinkUse& x, const LinkUse& y) {
+    return x.link == y.link && x.weight == y.weight;
+  });
+}
+
+}  // namespace
+
+std::int32_t UsageClasses::acquire(std::span<const LinkUse> usage, double cap, double share) {
+  return acquire_class(find_or_add_pattern(usage), cap, share);
+}
+
+std::int32_t UsageClasses::acquire_with_cap(std::int32_t id, double cap) {
+  const Class& base = classes_[position(id)];
+  return acquire_class(base.pattern, cap, base.share);
+}
+
+std::int32_t UsageClasses::find_or_add_pattern(std::span<const LinkUse> usage) {
+  const std::uint64_t hash = hash_usage(usage);
+  const std::int32_t found = pattern_index_.find(
+      hash, [&](std::int32_t id) { return is_same(patterns_[position(id)].usage, usage); });
+  if (found != InternTable::kNone) return found;
+  std::int32_t id = 0;
+  if (free_patterns_.empty()) {
+    id = static_cast<std::int32_t>(patterns_.size());
+    patterns_.emplace_back();
+  } else {
+    id = free_patterns_.back();
+    free_patterns_.pop_back();
+  }
+  Pattern& pattern = patterns_[position(id)];
+  pattern.usage.assign(usage.begin(), usage.end());
+  pattern.hash = hash;
+  pattern.references = 0;
+  pattern_index_.insert(hash, id);
+  return id;
+}
+
+std::int32_t UsageClasses::acquire_class(std::int32_t pattern, double cap, double share) {
+  const std::uint64_t content =
+      mix_pair(mix_pair(patterns_[position(pattern)].hash, cap), share);
+  std::int32_t id = class_index_.find(content, [&](std::int32_t other) {
+    const Class& known = classes_[position(other)];
+    return known.pattern == pattern && known.cap == cap && known.share == share;
+  });
+  if (id == InternTable::kNone) {
+    if (free_classes_.empty()) {
+      id = static_cast<std::int32_t>(classes_.size());
+      classes_.emplace_back();
+    } else {
+      id = free_classes_.back();
+      free_classes_.pop_back();
+    }
+    classes_[position(id)] = {pattern, cap, share, content, 0, true};
+    class_index_.insert(content, id);
+    ++patterns_[position(pattern)].references;
+    ++num_known_;
+  }
+  if (classes_[position(id)].references++ == 0) ++num_referenced_;
+  return id;
+}
+
+void UsageClasses::release(std::int32_t id) {
+  if (--classes_[position(id)].references == 0) --num_referenced_;
+}
+
+bool UsageClasses::has_garbage() const {
+  constexpr std::size_t kWorthCollecting = 16384;  // a step's classes stay known well below it
+  const std::size_t garbage = num_known_ - num_referenced_;
+  return garbage > kWorthCollecting && garbage > num_referenced_;
+}
+
+void UsageClasses::collect() {
+  pattern_index_.clear();
+  class_index_.clear();
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    Class& known = classes_[i];
+    if (!known.known) continue;
+    if (known.references > 0) {
+      class_index_.insert(known.content, static_cast<std::int32_t>(i));
+      continue;
+    }
+    known.known = false;
+    free_classes_.push_back(static_cast<std::int32_t>(i));
+    Pattern& pattern = patterns_[position(known.pattern)];
+    if (--pattern.references == 0) free_patterns_.push_back(known.pattern);
+  }
+  for (std::size_t i = 0; i < patterns_.size(); ++i) {
+    if (patterns_[i].references > 0) {
+      pattern_index_.insert(patterns_[i].hash, static_cast<std::int32_t>(i));
+    }
+  }
+  num_known_ = num_referenced_;
+}
+
+}  // namespace foretrain
