@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <variant>
 
 #include "sim/core/units.h"
@@ -11,6 +13,17 @@ namespace foretrain {
 enum class DataType { kFp32, kTf32, kFp16, kBf16, kFp8, kFp8Block, kFp4 };
 /// Bytes of one element (FP4: 0.5).
 [[nodiscard]] double element_bytes(DataType type);
+/// "bf16", "fp8_block", … as profiles, queries and scenarios spell it.
+[[nodiscard]] std::string to_string(DataType type);
+[[nodiscard]] std::optional<DataType> parse_data_type(const std::string& text);
+
+/// Which fused attention kernel runs. kAuto: what the profile was measured with (a vendor library's
+/// current kernel); the others are slower or faster by published ratios, see efficiency.yaml.
+enum class AttentionImplementation { kAuto, kFlash1, kFlash2, kFlash3, kCudnn };
+/// "auto", "flash1", "flash2", "flash3", "cudnn".
+[[nodiscard]] std::string to_string(AttentionImplementation implementation);
+[[nodiscard]] std::optional<AttentionImplementation> parse_attention_implementation(
+    const std::string& text);
 
 /// C[m,n] = A[m,k] * B[k,n]; `batch` independent ones (grouped or batched GEMM).
 /// accumulate: C is fp32 and is read and added to (wgrad into the main gradient).
@@ -35,7 +48,13 @@ struct AttentionOp {
   bool causal = true;
   bool backward = false;
   DataType type = DataType::kBf16;
+  AttentionImplementation implementation = AttentionImplementation::kAuto;
 };
+
+/// Query-key pairs of one head and sequence under the mask: causal s(s+1)/2, with a window w <= s
+/// s w - w(w-1)/2. Fewer queries than keys are a balanced share (zig-zag context parallelism) of the
+/// causal pairs of `key_length`.
+[[nodiscard]] double attention_pairs(const AttentionOp& op);
 
 /// Unfused attention core (QK^T batched GEMM, softmax, PV) is built of GemmOp and MemoryOp.
 

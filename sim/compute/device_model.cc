@@ -1,0 +1,234 @@
+#include "sim/compute/device_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+
+#include "sim/compute/attention_tiles.h"
+#include "sim/core/fingerprint.h"
+#include "sim/core/contracts.h"
+
+namespace foretrain {
+namespace {
+
+// A median absolute error of a normal distribution is 0.6745 standard deviations, its 90th
+// percentile 1.6449: the wider of the two estimates is taken.
+double sigma_of(const HeldOutError& error) {
+  return std::max(error.median / 0.6745, error.p90 / 1.6449);
+}
+
+std::string gemm_efficiency_name(DataType type) {
+  switch (type) {
+    case DataType::kFp8:
+    case DataType::kFp4: return "gemm_efficiency_fp8";
+    case DataType::kFp8Block: return "gemm_efficiency_fp8_block";
+    case DataType::kFp32: return "gemm_efficiency_fp32";
+    case DataType::kTf32:
+    case DataType::kFp16:
+    case DataType::kBf16: return "gemm_efficiency_bf16";
+  }
+  return "gemm_efficiency_bf16";
+}
+
+bool near(double a, double b) { return std::abs(a - b) <= 0.01 * std::max(a, b); }
+
+}  // namespace
+
+DeviceModel::DeviceModel(GpuSpec gpu, std::map<std::string, EfficiencyValue> constants,
+                         std::optional<Profile> profile)
+    : gpu_(std::move(gpu)), constants_(std::move(constants)), profile_(std::move(profile)) {
+  if (profile_) {
+    const ProfiledGpu& measured = profile_->gpu;
+    other_gpu_ = measured.sm_count != gpu_.sm_count ||
+                 !near(measured.memory_bytes_per_s, gpu_.memory_bandwidth.bytes_per_second());
+    for (const auto& [type, peak] : measured.peak_flops_per_s) {
+      const std::optional<DataType> known = parse_data_type(type);
+      if (known && !near(peak, peak_flops_per_s(gpu_, *known))) other_gpu_ = true;
+    }
+  }
+}
+
+double DeviceModel::constant(const std::string& name) const {
+  const auto found = constants_.find(name);
+  FORETRAIN_EXPECTS(found != constants_.end(), "constants are checked when they are read");
+  return found->second.value;
+}
+
+TimeEstimate DeviceModel::time(const Operator& op) const {
+  return std::visit(
+      [this](const auto& o) {
+        using T = std::decay_t<decltype(o)>;
+        if constexpr (std::is_same_v<T, GemmOp>) {
+          return gemm_time(o);
+        } else if constexpr (std::is_same_v<T, AttentionOp>) {
+          return attention_time(o);
+        } else {
+          return memory_time(o);
+        }
+      },
+      op);
+}
+
+const GemmTable* DeviceModel::gemm_table(DataType type) const {
+  if (!profile_) return nullptr;
+  const DataType wanted = type == DataType::kFp16 ? DataType::kBf16 : type;
+  for (const GemmTable& table : profile_->gemm) {
+    if (table.type == wanted) return &table;
+  }
+  return nullptr;
+}
+
+GemmMachine DeviceModel::gemm_machine(DataType type, const GemmTable* table) const {
+  GemmMachine machine;
+  machine.sm_count = gpu_.sm_count;
+  machine.peak_flops_per_s = peak_flops_per_s(gpu_, type);
+  machine.memory_bytes_per_s = gpu_.memory_bandwidth.bytes_per_second();
+  if (table != nullptr) {
+    machine.memory_efficiency = table->memory_efficiency;
+    machine.fixed_seconds = table->fixed_seconds;
+    machine.fill_k = table->fill_k;
+    machine.tiles = table->tiles;
+    return machine;
+  }
+  machine.memory_efficiency = constant("gemm_memory_efficiency");
+  machine.fixed_seconds = constant("gemm_fixed_seconds");
+  machine.fill_k = constant("gemm_fill_k");
+  const int m = static_cast<int>(constant("gemm_tile_m"));
+  const int n = static_cast<int>(constant("gemm_tile_n"));
+  const double efficiency = constant(gemm_efficiency_name(type));
+  machine.tiles = {{m, n, efficiency}, {n, m, efficiency}, {m / 2, n / 2, 0.8 * efficiency}};
+  return machine;
+}
+
+TimeEstimate DeviceModel::gemm_time(const GemmOp& op) const {
+  const GemmTable* table = gemm_table(op.type);
+  const GemmMachine machine = gemm_machine(op.type, table);
+  TimeEstimate estimate;
+  estimate.seconds = gemm_mechanism_seconds(machine, op);
+  double sigma = constant("gemm_relative_sigma");
+  estimate.extrapolated = table == nullptr || other_gpu_;
+  if (table != nullptr) {
+    const std::array<double, 3> point = {static_cast<double>(op.m) * static_cast<double>(op.batch),
+                                         static_cast<double>(op.n), static_cast<double>(op.k)};
+    estimate.seconds *= std::exp2(table->log2_ratio.at(point));
+    const bool large = flops(op).value() > 1e9;
+    sigma = sigma_of(large ? table->held_out_large : table->held_out);
+    estimate.extrapolated = estimate.extrapolated || !table->log2_ratio.covers(point);
+  }
+  if (op.accumulate) estimate.seconds *= constant("wgrad_time_factor");
+  const double work = flops(op).value();
+  const double peak = machine.peak_flops_per_s;
+  // The power limit slows what keeps the tensor cores busy; a kernel far from the peak keeps its
+  // clock. The factor grows linearly with the share of the peak that is reached.
+  const double busy = std::min(1.0, work / (peak * estimate.seconds));
+  const double slowdown = 1 / constant("sustained_gemm_factor") - 1;
+  estimate.seconds *= 1 + slowdown * busy;
+  estimate.seconds = std::max(estimate.seconds, work / peak);
+  estimate.relative_sigma = std::hypot(sigma, constant("layout_relative_sigma"));
+  return estimate;
+}
+
+const AttentionTable* DeviceModel::attention_table(const AttentionOp& op) const {
+  if (!profile_) return nullptr;
+  const DataType wanted = op.type == DataType::kFp16 ? DataType::kBf16 : op.type;
+  const AttentionTable* best = nullptr;
+  for (const AttentionTable& table : profile_->attention) {
+    if (table.type != wanted || table.window != 0) continue;
+    const auto distance = [&](const AttentionTable& t) {
+      return std::abs(std::log2(static_cast<double>(t.head_dim) / static_cast<double>(op.head_dim)));
+    };
+    if (best == nullptr || distance(table) < distance(*best)) best = &table;
+  }
+  return best;
+}
+
+double DeviceModel::implementation_rate(AttentionImplementation implementation) const {
+  if (implementation == AttentionImplementation::kAuto) return 1;
+  const auto found = constants_.find("attention_rate_" + to_string(implementation));
+  return found == constants_.end() ? 1 : found->second.value;
+}
+
+TimeEstimate DeviceModel::attention_time(const AttentionOp& op) const {
+  const AttentionTable* table = attention_table(op);
+  AttentionMachine machine;
+  machine.sm_count = gpu_.sm_count;
+  machine.peak_flops_per_s = peak_flops_per_s(gpu_, op.type);
+  machine.memory_bytes_per_s =
+      gpu_.memory_bandwidth.bytes_per_second() * constant("memory_efficiency");
+  machine.tile_rows = constant("attention_tile_rows");
+  machine.efficiency = table != nullptr ? table->efficiency
+                                        : constant("attention_forward_efficiency");
+  machine.fixed_seconds =
+      table != nullptr ? table->fixed_seconds : constant("attention_fixed_seconds");
+  AttentionOp forward = op;
+  forward.backward = false;
+  TimeEstimate estimate;
+  estimate.seconds = attention_mechanism_seconds(machine, forward);
+  estimate.relative_sigma = constant("attention_relative_sigma");
+  estimate.extrapolated = table == nullptr || other_gpu_;
+  if (table != nullptr) {
+    const std::array<double, 2> point = {
+        static_cast<double>(op.key_length),
+        static_cast<double>(op.batch) * static_cast<double>(op.heads)};
+    estimate.seconds *= std::exp2(table->log2_ratio.at(point));
+    estimate.extrapolated = estimate.extrapolated || !table->log2_ratio.covers(point) ||
+                            table->head_dim != op.head_dim;
+    const double held_out = sigma_of(
+        flops(forward).value() > 1e9 ? table->held_out_large : table->held_out);
+    estimate.relative_sigma = std::hypot(held_out, estimate.relative_sigma);
+  }
+  estimate.seconds /= implementation_rate(op.implementation);
+  if (op.backward) {
+    const double ratio = flops(op).value() / flops(forward).value();
+    estimate.seconds *= ratio / constant("attention_backward_rate_ratio");
+  }
+  estimate.seconds = std::max(estimate.seconds, flops(op).value() / machine.peak_flops_per_s);
+  return estimate;
+}
+
+TimeEstimate DeviceModel::memory_time(const MemoryOp& op) const {
+  const double rate = gpu_.memory_bandwidth.bytes_per_second() * constant("memory_efficiency");
+  TimeEstimate estimate;
+  estimate.seconds = std::max(op.launches, 0) * constant("memory_fixed_seconds") +
+                     (op.bytes_read + op.bytes_written) / rate;
+  estimate.relative_sigma = constant("memory_relative_sigma");
+  estimate.extrapolated = !profile_ || other_gpu_;
+  return estimate;
+}
+
+double DeviceModel::gemm_slowdown(int sms) const {
+  // Many waves: W(S - n) / W(S) tends to S / (S - n). At least one SM is left.
+  const int left = std::max(gpu_.sm_count - std::max(sms, 0), 1);
+  return static_cast<double>(gpu_.sm_count) / left;
+}
+
+std::string DeviceModel::provenance() const {
+  if (profile_) return fmt::format("{} {}", profile_->name, profile_->fingerprint);
+  Fingerprint fingerprint;
+  for (const auto& [name, value] : constants_) {
+    fingerprint.add(name);
+    fingerprint.add(fmt::format("{:.17g}", value.value));
+  }
+  return fmt::format("catalog {:016x}", fingerprint.value());
+}
+
+Result<std::unique_ptr<ComputeModel>> load_compute_model(const std::string& path,
+                                                         const GpuSpec& gpu) {
+  Result<Profile> profile = load_profile(path);
+  if (!profile) return tl::make_unexpected(profile.error());
+  auto constants = profile->constants;
+  return std::make_unique<DeviceModel>(gpu, std::move(constants), std::move(*profile));
+}
+
+Result<std::unique_ptr<ComputeModel>> make_catalog_model(const std::string& catalog_dir,
+                                                         const GpuSpec& gpu) {
+  Result<EfficiencyTable> table = EfficiencyTable::load(catalog_dir + "/efficiency.yaml");
+  if (!table) return tl::make_unexpected(table.error());
+  return std::make_unique<DeviceModel>(gpu, table->all_of(gpu.architecture), std::nullopt);
+}
+
+}  // namespace foretrain
