@@ -1,9 +1,11 @@
 // The memory model: bytes per rank of a job on a GPU (training-schedules-memory.md B2).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "sim/core/diagnostics.h"
 #include "sim/hardware/device_spec.h"
 #include "sim/memory/footprint.h"
 #include "sim/workload/training_job.h"
@@ -16,7 +18,12 @@ struct MemoryAssumptions {
   double fragmentation = 1.05;            // reserved / allocated, fixed shapes
   double fragmentation_recompute = 1.10;
   Bytes nccl_per_communicator = Bytes{400'000'000};
+  double compiled_kept = 0.5;             // torch.compile: 0 = only matmul inputs kept, 1 = all as eager
+  std::int64_t zero3_live_parameters = 1'000'000'000;  // DeepSpeed stage3_max_live_parameters
 };
+
+/// Reads memory.yaml in `catalog_dir`.
+[[nodiscard]] Result<MemoryAssumptions> load_memory_assumptions(const std::string& catalog_dir);
 
 /// Worst pipeline rank.
 [[nodiscard]] MemoryFootprint memory_footprint(const TrainingJob& job, const GpuSpec& gpu,
