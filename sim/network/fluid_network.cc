@@ -19,9 +19,8 @@ double cap_or_none(DataRate cap) {
 
 FluidNetwork::FluidNetwork(const LinkCapacities& capacities, FluidOptions options)
     : options_(options),
-      on_link_(capacities.size()),
-      link_visited_(capacities.size(), 0),
-      done_bytes_(capacities.size(), 0.0) {
+      links_(capacities.size()),
+      forgotten_bytes_(capacities.size(), 0.0) {
   capacity_.reserve(capacities.size());
   for (const DataRate capacity : capacities) {
     FORETRAIN_EXPECTS(capacity.bytes_per_second() >= 0, "capacity must not be negative");
@@ -38,8 +37,11 @@ void FluidNetwork::check(const ActivitySpec& spec) const {
   FORETRAIN_EXPECTS(
       !spec.usage.empty() || spec.rate_cap.bytes_per_second() > 0 || spec.work_bytes <= 0,
       "an activity without links needs a rate cap");
+}
+
+void FluidNetwork::check(std::span<const LinkUse> usage) const {
   std::int64_t last = -1;
-  for (const LinkUse& use : spec.usage) {
+  for (const LinkUse& use : usage) {
     FORETRAIN_EXPECTS(use.link.index() > last, "usage must be sorted by link, without duplicates");
     FORETRAIN_EXPECTS(use.link.position() < capacity_.size(), "no such link");
     FORETRAIN_EXPECTS(use.weight > 0 && use.weight < kInfinity, "weight must be positive");
@@ -51,8 +53,10 @@ ActivityId FluidNetwork::start(SimTime now, const ActivitySpec& spec) {
   check(spec);
   begin_change(now);
   if (classes_.has_garbage()) collect_garbage();
-  const std::int32_t class_id =
-      classes_.acquire(spec.usage, cap_or_none(spec.rate_cap), spec.share_weight);
+  bool is_new_usage = false;
+  const std::int32_t class_id = classes_.acquire(spec.usage, cap_or_none(spec.rate_cap),
+                                                 spec.share_weight, is_new_usage);
+  if (is_new_usage) check(spec.usage);  // a known one was checked before
   if (active_.size() < classes_.num_ids()) active_.resize(classes_.num_ids());
   const auto [id, slot] = activities_.add();
   Activity& activity = activities_[slot];
@@ -81,7 +85,7 @@ void FluidNetwork::cancel(SimTime now, ActivityId id) {
   const Activity& activity = activities_[slot];
   if (activity.phase == Phase::kFlowing) {
     const double left = activity.remaining - work_in(now_ - activity.updated, activity.rate);
-    account(activity, activity.work - std::max(left, 0.0));
+    active(activity.class_id).done += activity.work - std::max(left, 0.0);
     mark_changed(activity.class_id);
     leave(slot);
   } else if (activity.phase == Phase::kEmpty) {
@@ -140,7 +144,7 @@ void FluidNetwork::advance_into(SimTime now, std::vector<ActivityId>& completed)
     const std::int32_t slot = completions_.pop();
     const Activity& activity = activities_[slot];
     completed.push_back(activity.id);
-    account(activity, activity.work);
+    active(activity.class_id).done += activity.work;
     if (activity.phase == Phase::kFlowing) {
       mark_changed(activity.class_id);
       leave(slot);
@@ -181,21 +185,21 @@ std::span<const double> FluidNetwork::link_bytes() const {
     const Activity& a = activities_[t.slot];
     moved_[static_cast<std::size_t>(t.slot)] = moved_since(a.work, t.remaining, t.rate, t.updated);
   }
-  link_bytes_ = done_bytes_;
+  class_bytes_.assign(active_.size(), 0.0);
+  for (std::size_t i = 0; i < active_.size(); ++i) class_bytes_[i] = active_[i].done;
   for (std::int32_t slot = 0; slot < activities_.num_slots(); ++slot) {
     const double moved = moved_[static_cast<std::size_t>(slot)];
     if (moved <= 0) continue;
-    for (const LinkUse& use : classes_.usage(activities_[slot].class_id)) {
-      link_bytes_[use.link.position()] += moved * use.weight;
+    class_bytes_[static_cast<std::size_t>(activities_[slot].class_id)] += moved;
+  }
+  link_bytes_ = forgotten_bytes_;
+  for (std::size_t i = 0; i < class_bytes_.size(); ++i) {
+    if (class_bytes_[i] <= 0) continue;
+    for (const LinkUse& use : classes_.usage(static_cast<std::int32_t>(i))) {
+      link_bytes_[use.link.position()] += class_bytes_[i] * use.weight;
     }
   }
   return link_bytes_;
-}
-
-void FluidNetwork::account(const Activity& activity, double moved) {
-  for (const LinkUse& use : classes_.usage(activity.class_id)) {
-    done_bytes_[use.link.position()] += moved * use.weight;
-  }
 }
 
 void FluidNetwork::remove(std::int32_t slot) {
@@ -219,6 +223,14 @@ void FluidNetwork::begin_change(SimTime now) {
 
 void FluidNetwork::collect_garbage() {
   solve_changes(now_);  // changed_ names classes that may be about to go
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    const auto class_id = static_cast<std::int32_t>(i);
+    if (active_[i].done <= 0 || classes_.is_referenced(class_id)) continue;
+    for (const LinkUse& use : classes_.usage(class_id)) {
+      forgotten_bytes_[use.link.position()] += active_[i].done * use.weight;
+    }
+    active_[i].done = 0;
+  }
   classes_.collect();
   memo_.clear();
 }

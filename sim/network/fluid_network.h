@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/event_queue.h"
@@ -76,12 +77,17 @@ class FluidNetwork final : public NetworkModel {
     std::vector<std::int32_t> members;  // slots
     std::vector<std::int32_t> places;   // position in the list of each link of its usage
     double rate = 0;
+    double done = 0;                    // bytes of work of members that ended
     std::uint64_t visited = 0;
     bool changed = false;
   };
   struct LinkMember {
     std::int32_t class_id;
     std::int32_t use;  // index in the class's usage
+  };
+  struct Link {
+    std::vector<LinkMember> members;  // active classes
+    std::uint64_t visited = 0;
   };
   // Journal of one instant played ahead of `now_`.
   struct Ahead {
@@ -99,6 +105,7 @@ class FluidNetwork final : public NetworkModel {
   };
 
   void check(const ActivitySpec& spec) const;
+  void check(std::span<const LinkUse> usage) const;
   /// Moves the clock; changes at earlier instants take effect before.
   void move_to(std::int64_t now);
   void begin_change(SimTime now);  // move_to, and nothing stays played ahead
@@ -109,13 +116,13 @@ class FluidNetwork final : public NetworkModel {
   void attach(std::int32_t class_id);
   void detach(std::int32_t class_id);
   void mark_changed(std::int32_t class_id);
-  void account(const Activity& activity, double moved);
   void remove(std::int32_t slot);
 
   void solve_changes(std::int64_t time);
   void visit(std::int32_t class_id);
   void visit_link(LinkId link);
   void gather();  // completes component_ by breadth-first search
+  void sort_component();
   void solve_component(std::int64_t time);
   void rates_of_component();
   void apply(std::int32_t class_id, double rate, std::int64_t time);
@@ -138,13 +145,13 @@ class FluidNetwork final : public NetworkModel {
   ActivityTable<Activity> activities_;
   UsageClasses classes_;
   std::vector<ActiveClass> active_;                  // by class id
-  std::vector<std::vector<LinkMember>> on_link_;     // active classes by link
+  std::vector<Link> links_;
   EventQueue<std::int32_t> completions_, latencies_;  // slots
 
   std::vector<std::int32_t> changed_;                // classes
-  std::vector<std::uint64_t> link_visited_;
   std::uint64_t visit_ = 0;
-  std::vector<std::int32_t> component_;
+  std::vector<std::int32_t> component_;              // classes
+  std::vector<std::pair<std::uint64_t, std::int32_t>> by_content_;
   std::vector<std::uint64_t> key_;
   std::vector<double> rates_, quotient_rates_;
   MaxMinProblem problem_;
@@ -159,8 +166,8 @@ class FluidNetwork final : public NetworkModel {
   std::vector<std::int32_t> joined_;
   std::vector<ClassRate> class_rates_;
 
-  std::vector<double> done_bytes_;                   // of activities that ended, by link
-  mutable std::vector<double> link_bytes_, moved_;   // scratch of link_bytes()
+  std::vector<double> forgotten_bytes_;              // of classes no longer known, by link
+  mutable std::vector<double> link_bytes_, moved_, class_bytes_;  // scratch of link_bytes()
 };
 
 [[nodiscard]] std::unique_ptr<FluidNetwork> make_fluid_network(const LinkCapacities& capacities,

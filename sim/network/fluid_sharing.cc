@@ -37,7 +37,7 @@ void FluidNetwork::attach(std::int32_t class_id) {
   std::vector<std::int32_t>& places = active(class_id).places;
   places.resize(usage.size());
   for (std::size_t i = 0; i < usage.size(); ++i) {
-    std::vector<LinkMember>& members = on_link_[usage[i].link.position()];
+    std::vector<LinkMember>& members = links_[usage[i].link.position()].members;
     places[i] = static_cast<std::int32_t>(members.size());
     members.push_back({class_id, static_cast<std::int32_t>(i)});
   }
@@ -47,11 +47,12 @@ void FluidNetwork::detach(std::int32_t class_id) {
   const std::span<const LinkUse> usage = classes_.usage(class_id);
   const std::vector<std::int32_t>& places = active(class_id).places;
   for (std::size_t i = 0; i < usage.size(); ++i) {
-    std::vector<LinkMember>& members = on_link_[usage[i].link.position()];
+    std::vector<LinkMember>& members = links_[usage[i].link.position()].members;
     const LinkMember last = members.back();
+    members.pop_back();
+    if (last.class_id == class_id) continue;
     members[static_cast<std::size_t>(places[i])] = last;
     active(last.class_id).places[static_cast<std::size_t>(last.use)] = places[i];
-    members.pop_back();
   }
 }
 
@@ -89,28 +90,35 @@ void FluidNetwork::visit(std::int32_t class_id) {
   component_.push_back(class_id);
 }
 
-void FluidNetwork::visit_link(LinkId link) {
-  std::uint64_t& visited = link_visited_[link.position()];
-  if (visited == visit_) return;
-  visited = visit_;
-  for (const LinkMember& member : on_link_[link.position()]) visit(member.class_id);
+void FluidNetwork::visit_link(LinkId id) {
+  Link& link = links_[id.position()];
+  if (link.visited == visit_) return;
+  link.visited = visit_;
+  for (const LinkMember& member : link.members) visit(member.class_id);
 }
 
 void FluidNetwork::gather() {
   for (std::size_t i = 0; i < component_.size(); ++i) {
-    for (const LinkUse& use : classes_.usage(component_[i])) visit_link(use.link);
+    for (const LinkUse& use : classes_.usage(component_[i])) {
+      // With no other member the link leads back to where we come from.
+      if (links_[use.link.position()].members.size() > 1) visit_link(use.link);
+    }
   }
+}
+
+// By content, so that sums of rates do not depend on the order in which activities came.
+void FluidNetwork::sort_component() {
+  if (component_.size() < 2) return;
+  by_content_.clear();
+  for (const std::int32_t id : component_) by_content_.emplace_back(classes_.content(id), id);
+  std::sort(by_content_.begin(), by_content_.end());
+  for (std::size_t i = 0; i < component_.size(); ++i) component_[i] = by_content_[i].second;
 }
 
 void FluidNetwork::solve_component(std::int64_t time) {
   if (component_.empty()) return;
   ++statistics_.components;
-  // By content, so that sums of rates do not depend on the order in which activities came.
-  std::sort(component_.begin(), component_.end(), [this](std::int32_t a, std::int32_t b) {
-    const std::uint64_t content_a = classes_.content(a);
-    const std::uint64_t content_b = classes_.content(b);
-    return content_a < content_b || (content_a == content_b && a < b);
-  });
+  sort_component();
   rates_of_component();
   for (std::size_t i = 0; i < component_.size(); ++i) apply(component_[i], rates_[i], time);
   component_.clear();

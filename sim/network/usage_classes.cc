@@ -1,6 +1,7 @@
 #include "sim/network/usage_classes.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "sim/network/hash_mix.h"
 
@@ -8,11 +9,15 @@ namespace foretrain {
 namespace {
 
 std::uint64_t hash_usage(std::span<const LinkUse> usage) {
+  // One multiplication deep per link; the constants are odd words without structure.
   std::uint64_t hash = usage.size();
   for (const LinkUse& use : usage) {
-    hash = mix_pair(mix_pair(hash, static_cast<std::uint64_t>(use.link.index())), use.weight);
+    const std::uint64_t word =
+        std::uint64_t{use.link.position()} * 0x9e3779b97f4a7c15ULL +
+        std::bit_cast<std::uint64_t>(use.weight) * 0xc2b2ae3d27d4eb4fULL;
+    hash = (std::rotl(hash, 29) ^ word) * 0xff51afd7ed558ccdULL;
   }
-  return hash;
+  return mix_bits(hash);
 }
 
 bool is_same(std::span<const LinkUse> a, std::span<const LinkUse> b) {
@@ -23,8 +28,9 @@ bool is_same(std::span<const LinkUse> a, std::span<const LinkUse> b) {
 
 }  // namespace
 
-std::int32_t UsageClasses::acquire(std::span<const LinkUse> usage, double cap, double share) {
-  return acquire_class(find_or_add_pattern(usage), cap, share);
+std::int32_t UsageClasses::acquire(std::span<const LinkUse> usage, double cap, double share,
+                                   bool& is_new_usage) {
+  return acquire_class(find_or_add_pattern(usage, is_new_usage), cap, share);
 }
 
 std::int32_t UsageClasses::acquire_with_cap(std::int32_t id, double cap) {
@@ -32,11 +38,13 @@ std::int32_t UsageClasses::acquire_with_cap(std::int32_t id, double cap) {
   return acquire_class(base.pattern, cap, base.share);
 }
 
-std::int32_t UsageClasses::find_or_add_pattern(std::span<const LinkUse> usage) {
+std::int32_t UsageClasses::find_or_add_pattern(std::span<const LinkUse> usage,
+                                               bool& is_new) {
   const std::uint64_t hash = hash_usage(usage);
   const std::int32_t found = pattern_index_.find(
       hash, [&](std::int32_t id) { return is_same(patterns_[position(id)].usage, usage); });
-  if (found != InternTable::kNone) return found;
+  is_new = found == InternTable::kNone;
+  if (!is_new) return found;
   std::int32_t id = 0;
   if (free_patterns_.empty()) {
     id = static_cast<std::int32_t>(patterns_.size());

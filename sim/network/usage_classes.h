@@ -16,7 +16,9 @@ namespace foretrain {
 class UsageClasses {
  public:
   /// Adds a reference. `cap` in bytes per second, infinite: none. O(usage).
-  std::int32_t acquire(std::span<const LinkUse> usage, double cap, double share);
+  /// `is_new_usage` is set if no known class has this usage.
+  std::int32_t acquire(std::span<const LinkUse> usage, double cap, double share,
+                       bool& is_new_usage);
   /// Adds a reference to the class that differs from `id` in its cap only. O(1).
   std::int32_t acquire_with_cap(std::int32_t id, double cap);
   void release(std::int32_t id);
@@ -29,6 +31,9 @@ class UsageClasses {
   /// Hash of the class's content: an order of classes that does not depend on who came first.
   [[nodiscard]] std::uint64_t content(std::int32_t id) const {
     return classes_[position(id)].content;
+  }
+  [[nodiscard]] bool is_referenced(std::int32_t id) const {
+    return classes_[position(id)].references > 0;
   }
   [[nodiscard]] std::size_t num_ids() const { return classes_.size(); }
 
@@ -53,7 +58,7 @@ class UsageClasses {
   };
 
   [[nodiscard]] static std::size_t position(std::int32_t id) { return static_cast<std::size_t>(id); }
-  std::int32_t find_or_add_pattern(std::span<const LinkUse> usage);
+  std::int32_t find_or_add_pattern(std::span<const LinkUse> usage, bool& is_new);
   std::int32_t acquire_class(std::int32_t pattern, double cap, double share);
 
   std::vector<Pattern> patterns_;
