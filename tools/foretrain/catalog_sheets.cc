@@ -25,9 +25,11 @@ std::string parameters(std::int64_t count) {
 }
 /// 1234567 as 1,234,567.
 std::string grouped(std::int64_t count) {
-  std::string text = std::to_string(count);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
+  const std::string digits = std::to_string(count);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
   }
   return text;
 }
