@@ -107,19 +107,22 @@ void ColourRefinement::build_quotient(const MaxMinProblem& problem) {
               return std::tie(a.column_class, a.link_class, a.entry) <
                      std::tie(b.column_class, b.link_class, b.entry);
             });
-  class_capacity_.clear();
-  for (const std::uint32_t link : first_link_) class_capacity_.push_back(problem.capacity[link]);
-  quotient_.clear(first_link_.size());
+  quotient_.clear();
+  for (const std::uint32_t link : first_link_) quotient_.add_link(problem.capacity[link]);
   std::size_t at = 0;
   for (std::uint32_t column_class = 0; column_class < first_column_.size(); ++column_class) {
-    usage_.clear();
-    for (; at < coefficients_.size() && coefficients_[at].column_class == column_class; ++at) {
-      const LinkId link{static_cast<std::int32_t>(coefficients_[at].link_class)};
-      if (usage_.empty() || usage_.back().link != link) usage_.push_back({link, 0});
-      usage_.back().weight += coefficients_[at].load;
+    while (at < coefficients_.size() && coefficients_[at].column_class == column_class) {
+      const std::uint32_t link_class = coefficients_[at].link_class;
+      double load = 0;
+      for (; at < coefficients_.size() && coefficients_[at].column_class == column_class &&
+             coefficients_[at].link_class == link_class;
+           ++at) {
+        load += coefficients_[at].load;
+      }
+      quotient_.add_entry(link_class, load);
     }
     const std::uint32_t column = first_column_[column_class];
-    quotient_.add_column(usage_, class_capacity_, problem.share[column], problem.cap[column], 1);
+    quotient_.end_column(problem.share[column], problem.cap[column], 1);
   }
 }
 

@@ -52,8 +52,6 @@ class ColourRefinement {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> order_;
   std::vector<std::uint32_t> column_class_, first_column_, link_class_, first_link_, representative_;
   std::vector<Coefficient> coefficients_;
-  std::vector<double> class_capacity_;
-  std::vector<LinkUse> usage_;
   MaxMinProblem quotient_;
 };
 

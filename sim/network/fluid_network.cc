@@ -21,10 +21,9 @@ FluidNetwork::FluidNetwork(const LinkCapacities& capacities, FluidOptions option
     : options_(options),
       links_(capacities.size()),
       forgotten_bytes_(capacities.size(), 0.0) {
-  capacity_.reserve(capacities.size());
-  for (const DataRate capacity : capacities) {
-    FORETRAIN_EXPECTS(capacity.bytes_per_second() >= 0, "capacity must not be negative");
-    capacity_.push_back(capacity.bytes_per_second());
+  for (std::size_t i = 0; i < capacities.size(); ++i) {
+    links_[i].capacity = capacities[i].bytes_per_second();
+    FORETRAIN_EXPECTS(links_[i].capacity >= 0, "capacity must not be negative");
   }
 }
 
@@ -43,7 +42,7 @@ void FluidNetwork::check(std::span<const LinkUse> usage) const {
   std::int64_t last = -1;
   for (const LinkUse& use : usage) {
     FORETRAIN_EXPECTS(use.link.index() > last, "usage must be sorted by link, without duplicates");
-    FORETRAIN_EXPECTS(use.link.position() < capacity_.size(), "no such link");
+    FORETRAIN_EXPECTS(use.link.position() < links_.size(), "no such link");
     FORETRAIN_EXPECTS(use.weight > 0 && use.weight < kInfinity, "weight must be positive");
     last = use.link.index();
   }

@@ -85,9 +85,13 @@ class FluidNetwork final : public NetworkModel {
     std::int32_t class_id;
     std::int32_t use;  // index in the class's usage
   };
-  struct Link {
+  // All that a solve asks about a link lies in one cache line.
+  struct alignas(64) Link {
     std::vector<LinkMember> members;  // active classes
+    double capacity = 0;              // bytes per second
     std::uint64_t visited = 0;
+    std::uint64_t numbered = 0;       // problem in which it is link `number`
+    std::uint32_t number = 0;
   };
   // Journal of one instant played ahead of `now_`.
   struct Ahead {
@@ -125,6 +129,7 @@ class FluidNetwork final : public NetworkModel {
   void sort_component();
   void solve_component(std::int64_t time);
   void rates_of_component();
+  void build_problem();
   void apply(std::int32_t class_id, double rate, std::int64_t time);
   void set_rate(std::int32_t slot, double rate, std::int64_t time);
   void schedule(std::int32_t slot);
@@ -137,7 +142,6 @@ class FluidNetwork final : public NetworkModel {
     return active_[static_cast<std::size_t>(class_id)];
   }
 
-  std::vector<double> capacity_;  // bytes per second
   FluidOptions options_;
   FluidStatistics statistics_;
   std::int64_t now_ = 0;
@@ -155,6 +159,7 @@ class FluidNetwork final : public NetworkModel {
   std::vector<std::uint64_t> key_;
   std::vector<double> rates_, quotient_rates_;
   MaxMinProblem problem_;
+  std::uint64_t problem_number_ = 0;
   MaxMinSolver solver_;
   ColourRefinement refinement_;
   RateMemo memo_;

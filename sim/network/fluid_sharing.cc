@@ -139,11 +139,7 @@ void FluidNetwork::rates_of_component() {
       return;
     }
   }
-  problem_.clear(capacity_.size());
-  for (const std::int32_t id : component_) {
-    problem_.add_column(classes_.usage(id), capacity_, classes_.share(id), classes_.cap(id),
-                        static_cast<double>(active(id).members.size()));
-  }
+  build_problem();
   ++statistics_.solves;
   if (options_.quotient && component_.size() > options_.quotient_threshold &&
       refinement_.refine(problem_)) {
@@ -157,6 +153,29 @@ void FluidNetwork::rates_of_component() {
     solver_.solve(problem_, rates_);
   }
   if (use_memo) memo_.remember(key_, rates_);
+}
+
+// A link that one class has for itself only bounds that class; the others become links of the problem.
+void FluidNetwork::build_problem() {
+  problem_.clear();
+  ++problem_number_;
+  for (const std::int32_t id : component_) {
+    const auto multiplicity = static_cast<double>(active(id).members.size());
+    double cap = classes_.cap(id);
+    for (const LinkUse& use : classes_.usage(id)) {
+      Link& link = links_[use.link.position()];
+      if (link.members.size() == 1) {
+        cap = std::min(cap, link.capacity / (multiplicity * use.weight));
+        continue;
+      }
+      if (link.numbered != problem_number_) {
+        link.numbered = problem_number_;
+        link.number = problem_.add_link(link.capacity);
+      }
+      problem_.add_entry(link.number, use.weight);
+    }
+    problem_.end_column(classes_.share(id), cap, multiplicity);
+  }
 }
 
 void FluidNetwork::apply(std::int32_t class_id, double rate, std::int64_t time) {

@@ -10,36 +10,21 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kGrowing = -1;  // rate of a column that is not frozen yet
-constexpr std::uint32_t kUnset = 0xffffffffU;
 
 }  // namespace
 
-void MaxMinProblem::clear(std::size_t num_links) {
-  for (const std::uint32_t link : global_of_local_) local_of_link_[link] = kUnset;
-  if (local_of_link_.size() < num_links) local_of_link_.resize(num_links, kUnset);
-  global_of_local_.clear();
+void MaxMinProblem::clear() {
   capacity.clear();
   share.clear();
   cap.clear();
   multiplicity.clear();
-  begin.assign(1, 0);
+  begin.resize(1);
   entry_link.clear();
   entry_weight.clear();
 }
 
-void MaxMinProblem::add_column(std::span<const LinkUse> usage, std::span<const double> capacities,
-                               double column_share, double column_cap,
+void MaxMinProblem::end_column(double column_share, double column_cap,
                                double column_multiplicity) {
-  for (const LinkUse& use : usage) {
-    std::uint32_t& local = local_of_link_[use.link.position()];
-    if (local == kUnset) {
-      local = static_cast<std::uint32_t>(capacity.size());
-      global_of_local_.push_back(static_cast<std::uint32_t>(use.link.index()));
-      capacity.push_back(capacities[use.link.position()]);
-    }
-    entry_link.push_back(local);
-    entry_weight.push_back(use.weight);
-  }
   begin.push_back(static_cast<std::uint32_t>(entry_link.size()));
   share.push_back(column_share);
   cap.push_back(column_cap);

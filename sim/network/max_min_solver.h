@@ -16,32 +16,31 @@ namespace foretrain {
 /// their sums were rounded differently.
 inline constexpr double kLevelTolerance = 1e-12;
 
-/// Columns (kinds of activities with a multiplicity) and the links that they touch, with local link
-/// numbers in order of first appearance. Filled again for each solve; buffers are kept.
-class MaxMinProblem {
- public:
-  /// Empties the problem. `num_links` bounds the global link ids that may follow.
-  void clear(std::size_t num_links);
-  /// @param capacities  bytes per second by global link id.
-  /// @param cap         bytes per second; infinite: none.
-  /// @param multiplicity  identical activities that the column stands for, at least 1.
-  void add_column(std::span<const LinkUse> usage, std::span<const double> capacities, double share,
-                  double cap, double multiplicity);
+/// Columns (kinds of activities with a multiplicity) and the links that they touch. Links are numbered
+/// as they are added. Filled again for each solve; buffers are kept.
+struct MaxMinProblem {
+  std::vector<double> capacity;           // bytes per second, by link
+  std::vector<double> share;              // by column
+  std::vector<double> cap;                // bytes per second, by column; infinite: none
+  std::vector<double> multiplicity;       // identical activities that the column stands for
+  std::vector<std::uint32_t> begin = {0};  // of its entries, by column; one more than columns
+  std::vector<std::uint32_t> entry_link;
+  std::vector<double> entry_weight;
+
+  void clear();
+  std::uint32_t add_link(double link_capacity) {
+    capacity.push_back(link_capacity);
+    return static_cast<std::uint32_t>(capacity.size() - 1);
+  }
+  /// Adds an entry to the column that the next end_column closes.
+  void add_entry(std::uint32_t link, double weight) {
+    entry_link.push_back(link);
+    entry_weight.push_back(weight);
+  }
+  void end_column(double column_share, double column_cap, double column_multiplicity);
 
   [[nodiscard]] std::size_t num_columns() const { return share.size(); }
   [[nodiscard]] std::size_t num_links() const { return capacity.size(); }
-
-  std::vector<double> capacity;           // by local link
-  std::vector<double> share;              // by column
-  std::vector<double> cap;                // by column
-  std::vector<double> multiplicity;       // by column
-  std::vector<std::uint32_t> begin;       // by column, one more than columns
-  std::vector<std::uint32_t> entry_link;  // local link, by entry
-  std::vector<double> entry_weight;       // by entry
-
- private:
-  std::vector<std::uint32_t> local_of_link_;  // by global link; kUnset outside the problem
-  std::vector<std::uint32_t> global_of_local_;
 };
 
 /// Progressive filling: all rates grow as share * level; a link whose capacity is used up freezes

@@ -79,8 +79,6 @@ double seconds_of_yardstick(const LinkCapacities& capacities,
 
 void time_solver(benchmark::State& state, const LinkCapacities& capacities,
                  const std::vector<ActivitySpec>& activities, bool quotient) {
-  std::vector<double> bytes;
-  for (const DataRate capacity : capacities) bytes.push_back(capacity.bytes_per_second());
   MaxMinProblem problem;
   MaxMinSolver solver;
   ColourRefinement refinement;
@@ -88,8 +86,14 @@ void time_solver(benchmark::State& state, const LinkCapacities& capacities,
   double seconds = 0;
   for (auto _ : state) {
     const auto begin = std::chrono::steady_clock::now();
-    problem.clear(bytes.size());
-    for (const ActivitySpec& a : activities) problem.add_column(a.usage, bytes, 1, 1e300, 1);
+    problem.clear();
+    for (const DataRate capacity : capacities) problem.add_link(capacity.bytes_per_second());
+    for (const ActivitySpec& a : activities) {
+      for (const LinkUse& use : a.usage) {
+        problem.add_entry(static_cast<std::uint32_t>(use.link.index()), use.weight);
+      }
+      problem.end_column(1, 1e300, 1);
+    }
     if (quotient && refinement.refine(problem)) {
       solver.solve(refinement.quotient(), rates);
     } else {

@@ -143,11 +143,13 @@ TEST(FluidShortcuts, QuotientGivesTheRatesOfTheDirectSolve) {
 TEST(ColourRefinement, FindsTheClassesOfASymmetricFabric) {
   const auto classes_of = [](int pods, int ranks_per_pod) {
     const int ranks = pods * ranks_per_pod;
-    const std::vector<double> capacities(static_cast<std::size_t>(2 * ranks + 2 * pods), 50e9);
     MaxMinProblem problem;
-    problem.clear(capacities.size());
+    for (int i = 0; i < 2 * ranks + 2 * pods; ++i) problem.add_link(50e9);
     for (const ActivitySpec& spec : pod_all_to_all(pods, ranks_per_pod)) {
-      problem.add_column(spec.usage, capacities, 1, 1e30, 1);
+      for (const LinkUse& use : spec.usage) {
+        problem.add_entry(static_cast<std::uint32_t>(use.link.index()), use.weight);
+      }
+      problem.end_column(1, 1e30, 1);
     }
     ColourRefinement refinement;
     EXPECT_TRUE(refinement.refine(problem));
@@ -159,11 +161,12 @@ TEST(ColourRefinement, FindsTheClassesOfASymmetricFabric) {
 }
 
 TEST(ColourRefinement, RefusesWhatHasNoSymmetry) {
-  const std::vector<double> capacities = {1, 2, 3, 4, 5, 6, 7, 8};
   MaxMinProblem problem;
-  problem.clear(capacities.size());
-  for (int i = 0; i + 1 < 8; ++i) {
-    problem.add_column(std::vector<LinkUse>{{LinkId{i}, 1}, {LinkId{i + 1}, 1}}, capacities, 1, 1e30, 1);
+  for (const double capacity : {1, 2, 3, 4, 5, 6, 7, 8}) problem.add_link(capacity);
+  for (std::uint32_t i = 0; i < 7; ++i) {
+    problem.add_entry(i, 1);
+    problem.add_entry(i + 1, 1);
+    problem.end_column(1, 1e30, 1);
   }
   ColourRefinement refinement;
   EXPECT_FALSE(refinement.refine(problem));
