@@ -75,10 +75,12 @@ class FluidNetwork final : public NetworkModel {
   };
   struct ActiveClass {
     std::vector<std::int32_t> members;  // slots
+    std::span<const LinkUse> usage;     // of UsageClasses, near at hand while active
+    std::uint64_t content = 0;          // likewise
+    std::uint64_t visited = 0;
     std::vector<std::int32_t> places;   // position in the list of each link of its usage
     double rate = 0;
     double done = 0;                    // bytes of work of members that ended
-    std::uint64_t visited = 0;
     bool changed = false;
   };
   struct LinkMember {
@@ -123,6 +125,7 @@ class FluidNetwork final : public NetworkModel {
   void remove(std::int32_t slot);
 
   void solve_changes(std::int64_t time);
+  void prefetch_links(std::span<const LinkUse> usage) const;
   void visit(std::int32_t class_id);
   void visit_link(LinkId link);
   void gather();  // completes component_ by breadth-first search
