@@ -26,8 +26,8 @@ struct LayerActivations {
 
 /// Bytes per token of the last stage: norm inputs and outputs.
 [[nodiscard]] double final_norm_bytes(const TrainingJob& job);
-/// Bytes per logit alive at the start of backward: 6 in Megatron, 12 with a plain loss, 7 compiled or
-/// fused outside Megatron; and of an earlier micro-batch still in flight (4: fp32 probabilities).
+/// Bytes per logit alive at the start of backward: 6 in Megatron, 12 with a plain loss, 7 with a fused one
+/// elsewhere. Compiled layers alone do not fuse the loss. (Earlier micro-batches in flight hold 4.)
 [[nodiscard]] double bytes_per_logit(const TrainingJob& job);
 
 }  // namespace foretrain

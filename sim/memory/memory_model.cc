@@ -242,6 +242,10 @@ class RankMemory {
     Moment moment = base("optimizer", false);
     // `foreach` keeps up to two temporaries of the shard in fp32.
     if (!job_.options.optimizer_fused) moment.temporary += 8 * parameters_ / shard_ranks(job_);
+    // DeepSpeed casts its partition of the 16-bit gradients to fp32 for the update.
+    if (job_.framework == Framework::kDeepSpeed && job_.options.gradient_bytes == 2) {
+      moment.temporary += 4 * parameters_ / shard_ranks(job_);
+    }
     return moment;
   }
 

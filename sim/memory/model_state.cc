@@ -23,7 +23,9 @@ ModelState model_state(const TrainingJob& job, double parameters, int fp8_copies
   const bool wide = keeps_fp32_weights(job);
   const double moments = job.optimizer == OptimizerKind::kAdam ? 8 : 4;
   const double weight = wide ? 4 : 2 + fp8_copies;
-  const double gradient = wide ? 4 : job.options.gradient_bytes;
+  // DeepSpeed accumulates fp32 gradients beside the 16-bit ones that autograd writes.
+  const bool two_copies = job.framework == Framework::kDeepSpeed && job.options.gradient_bytes == 4;
+  const double gradient = wide ? 4 : job.options.gradient_bytes + (two_copies ? 2 : 0);
   const double optimizer = wide ? moments : 4 + moments;
   // FSDP2 shards everything; what ZeRO-2 means there is that gathered weights stay (see the buffers).
   const bool fsdp = job.framework == Framework::kFsdp2 || job.framework == Framework::kTorchTitan;

@@ -20,7 +20,7 @@ struct ModelState {
 ///   DeepSpeed ZeRO     2 + g + 12             stages 1, 2, 3 shard 12; g + 12; all
 ///   FSDP2, torchtitan  4 + 4 + 8, all /D      DDP: 4 + 4 + 8
 ///
-/// g = gradient bytes, D = data * context, or the shard group. Without a master copy in fp32.
+/// g = gradient bytes (DeepSpeed with fp32 accumulation: 4 + 2), D = data * context, or the shard group. Without a master copy in fp32.
 /// @source arXiv:1910.02054 section 5; Megatron-LM megatron/training/theoretical_memory_usage.py.
 [[nodiscard]] ModelState model_state(const TrainingJob& job, double parameters, int fp8_copies = 0);
 

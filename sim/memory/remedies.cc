@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/memory/memory_model.h"
+#include "sim/workload/job_rules.h"
 
 namespace foretrain {
 namespace {
@@ -20,32 +21,6 @@ struct Change {
   Sharding sharding = Sharding::kNone;
   ParallelPlan plan;
 };
-
-bool shards_weights(const TrainingJob& job) {
-  return job.sharding == Sharding::kGradients || job.sharding == Sharding::kParameters;
-}
-
-/// Whether the frameworks would run the job: degrees divide what they cut, and sharding stages exist.
-bool is_legal(const TrainingJob& job) {
-  const ParallelPlan& plan = job.parallel;
-  const ModelSpec& model = job.model;
-  if (model.heads % plan.tensor != 0 || model.ffn_hidden % plan.tensor != 0 ||
-      model.hidden % plan.tensor != 0) {
-    return false;
-  }
-  if (model.kv_heads % plan.tensor != 0 && plan.tensor % model.kv_heads != 0) return false;
-  if (plan.sequence_parallel && job.sequence_length % (plan.tensor * plan.context) != 0) return false;
-  // A balanced context ring cuts the sequence into 2c pieces.
-  if (plan.context > 1 && job.sequence_length % (2 * plan.context) != 0) return false;
-  const std::int64_t chunks = static_cast<std::int64_t>(plan.pipeline) * plan.virtual_stages;
-  if (chunks > model.layers) return false;
-  if (job.global_batch % (job.micro_batch * plan.data) != 0) return false;
-  if (job.accumulation() < 1) return false;
-  if (plan.virtual_stages > 1 && job.accumulation() % plan.pipeline != 0) return false;
-  if (plan.data % plan.expert != 0 && plan.expert > 1) return false;
-  if (job.shard_group > 0 && plan.data * plan.context % job.shard_group != 0) return false;
-  return !(shards_weights(job) && plan.pipeline > 1 && job.framework != Framework::kTorchTitan);
-}
 
 std::vector<Sharding> stages_of(Framework framework) {
   switch (framework) {
@@ -166,7 +141,7 @@ TrainingJob with(TrainingJob job, const Change& change) {
 
 std::optional<MemoryRemedy> remedy(const TrainingJob& job, std::string text, const GpuSpec& gpu,
                                    const MemoryAssumptions& assumptions) {
-  if (!is_legal(job)) return std::nullopt;
+  if (!check_job_layout(job).empty()) return std::nullopt;
   const MemoryFootprint footprint = memory_footprint(job, gpu, assumptions);
   if (!footprint.fits()) return std::nullopt;
   return MemoryRemedy{std::move(text), job, footprint.peak};
