@@ -24,8 +24,8 @@ bool is_fp8(const TrainingJob& job) { return job.precision == Precision::kFp8; }
 
 /// Input, statistics and output of one norm.
 double norm_bytes(const TrainingJob& job, const Widths& w) {
-  const bool written_out = activation_style(job) == ActivationStyle::kEagerFp32Norm &&
-                           job.model.norm == Norm::kRmsNorm;
+  const bool written_out =
+      activation_style(job) == ActivationStyle::kEagerFp32Norm && job.model.norm == Norm::kRmsNorm;
   const double statistics = is_unfused(job) ? 0 : (job.model.norm == Norm::kLayerNorm ? 8 : 4);
   double hidden = written_out ? 8 : 4;
   if (is_fp8(job)) hidden -= 1;  // the output, a linear layer's input, is kept in fp8
@@ -37,15 +37,15 @@ double latent_attention_bytes(const TrainingJob& job) {
   const double heads = static_cast<double>(job.model.heads) / job.parallel.tensor;
   const auto q_head = static_cast<double>(mla.qk_nope_head_dim + mla.qk_rope_head_dim);
   const auto v_head = static_cast<double>(mla.v_head_dim);
-  const double latents = 2 * static_cast<double>(2 * mla.q_lora_rank + 2 * mla.kv_lora_rank +
-                                                 mla.qk_rope_head_dim);
+  const double latents =
+      2 * static_cast<double>(2 * mla.q_lora_rank + 2 * mla.kv_lora_rank + mla.qk_rope_head_dim);
   return latents + heads * (4 * q_head + 4 * v_head + 4);
 }
 
 /// Without norms and scores.
 double attention_bytes(const TrainingJob& job, const Widths& w) {
   if (job.model.mla) return latent_attention_bytes(job);
-  double bytes = 4 * w.query + 4 * w.kv;  // Q, K, V and the output
+  double bytes = 4 * w.query + 4 * w.kv;       // Q, K, V and the output
   if (!is_unfused(job)) bytes += 4 * w.heads;  // log-sum-exp
   if (job.model.qk_norm) {
     const bool wide = activation_style(job) == ActivationStyle::kEagerFp32Norm;
@@ -88,8 +88,8 @@ double compiled_lower_bound(const TrainingJob& job, const Widths& w) {
   return 4 * w.hidden * w.region + attention_bytes(job, w) + 4 * w.ffn;
 }
 
-/// torchtitan's per-operator checkpointing: attention output and statistics, the layer's input and the
-/// 1st, 3rd, 5th and 7th matrix product (Q, V, gate, down).
+/// torchtitan's per-operator checkpointing: attention output and statistics, the layer's input and
+/// the 1st, 3rd, 5th and 7th matrix product (Q, V, gate, down).
 double every_second_product(const TrainingJob& job, const Widths& w) {
   const double down = is_gated(job.model.activation) ? 2 * w.hidden * w.region : 0;
   return 2 * (w.query + w.kv + w.ffn) + down + 2 * w.query + 4 * w.heads + 2 * w.hidden * w.region;
@@ -103,7 +103,8 @@ ActivationStyle activation_style(const TrainingJob& job) {
     case Framework::kMegatronLm: return ActivationStyle::kMegatron;
     case Framework::kTorchTitan: return ActivationStyle::kEager;
     case Framework::kDeepSpeed:
-      return job.options.fused_kernels ? ActivationStyle::kMegatron : ActivationStyle::kEagerFp32Norm;
+      return job.options.fused_kernels ? ActivationStyle::kMegatron
+                                       : ActivationStyle::kEagerFp32Norm;
     case Framework::kDdp:
     case Framework::kFsdp2: break;
   }

@@ -30,7 +30,8 @@ class AssumptionReader {
       const char* end = text.data() + text.size();
       const auto parsed = std::from_chars(text.data(), end, value);
       if (parsed.ec != std::errc{} || parsed.ptr != end || !(value >= low && value <= high)) {
-        entry.report("value", "must be a number in the range of this quantity, not \"" + text + "\"");
+        entry.report("value",
+                     "must be a number in the range of this quantity, not \"" + text + "\"");
         return;
       }
       result = value;

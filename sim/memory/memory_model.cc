@@ -27,7 +27,8 @@ struct Moment {
   }
 };
 
-/// cuBLAS workspace of one handle and stream. @source PyTorch aten/src/ATen/cuda/CublasHandlePool.cpp.
+/// cuBLAS workspace of one handle and stream. @source PyTorch
+/// aten/src/ATen/cuda/CublasHandlePool.cpp.
 double cublas_workspace(const GpuSpec& gpu) {
   return gpu.compute_capability >= 90 ? 33'554'432.0 : 8'519'680.0;
 }
@@ -38,7 +39,8 @@ double sum(const std::vector<std::int64_t>& values) {
 
 class RankMemory {
  public:
-  RankMemory(const TrainingJob& job, const GpuSpec& gpu, const MemoryAssumptions& assumptions, int rank)
+  RankMemory(const TrainingJob& job, const GpuSpec& gpu, const MemoryAssumptions& assumptions,
+             int rank)
       : job_(job), gpu_(gpu), assumptions_(assumptions), shapes_(local_shapes(job)) {
     const auto chunks = assign_layers(job);
     FORETRAIN_EXPECTS(rank >= 0 && static_cast<std::size_t>(rank) < chunks.size(),
@@ -71,8 +73,8 @@ class RankMemory {
         head_ = sum(head_tensors(job_, chunk));
       }
       for (int i = 0; i < chunk.layers; ++i) {
-        layer_ = std::max(layer_, static_cast<double>(layer_parameters_per_rank(
-                                      job_, chunk.first_layer + i)));
+        layer_ = std::max(
+            layer_, static_cast<double>(layer_parameters_per_rank(job_, chunk.first_layer + i)));
       }
     }
   }
@@ -127,7 +129,8 @@ class RankMemory {
            (job_.sharding == Sharding::kParameters ||
             (by_framework && job_.sharding == Sharding::kGradients));
   }
-  /// Weights stay gathered after the forward: ZeRO-2's way, and torchtitan's default with a pipeline.
+  /// Weights stay gathered after the forward: ZeRO-2's way, and torchtitan's default with a
+  /// pipeline.
   [[nodiscard]] bool stays_gathered() const {
     return job_.sharding == Sharding::kGradients ||
            (job_.framework == Framework::kTorchTitan && job_.parallel.pipeline > 1);
@@ -143,7 +146,8 @@ class RankMemory {
     moment.temporary = cublas_workspace(gpu_);
     const bool several = job_.parallel.data * job_.parallel.context > 1;
     if (job_.framework == Framework::kDdp) {
-      // Buckets are a second copy of the gradients; casts of weights live as long as autocast's region.
+      // Buckets are a second copy of the gradients; casts of weights live as long as autocast's
+      // region.
       if (several) moment.temporary += 4 * parameters_;
       if (running && job_.precision != Precision::kFp32) moment.temporary += 2 * parameters_;
     }
@@ -159,7 +163,8 @@ class RankMemory {
   }
 
   void deep_speed_buffers(Moment& moment, bool running) const {
-    const double bucket = std::min(parameters_, static_cast<double>(job_.options.bucket_parameters));
+    const double bucket =
+        std::min(parameters_, static_cast<double>(job_.options.bucket_parameters));
     if (job_.sharding == Sharding::kNone) return;
     if (job_.sharding == Sharding::kParameters) {
       const double live =
@@ -208,7 +213,8 @@ class RankMemory {
     return moment;
   }
 
-  /// Flash attention's backward accumulates dQ in fp32 and keeps a sum per row; a ring holds two messages.
+  /// Flash attention's backward accumulates dQ in fp32 and keeps a sum per row; a ring holds two
+  /// messages.
   [[nodiscard]] double attention_workspace() const {
     double bytes = 0;
     if (job_.attention == AttentionKernel::kUnfused) {
@@ -226,8 +232,7 @@ class RankMemory {
   /// All gradients exist; the embedding's is dense.
   [[nodiscard]] Moment end_of_backward() const {
     Moment moment = base("end of backward", true);
-    const double finished =
-        *std::max_element(chunk_activations_.begin(), chunk_activations_.end());
+    const double finished = *std::max_element(chunk_activations_.begin(), chunk_activations_.end());
     moment.activations = std::max(0.0, in_flight_ - finished);
     moment.logits = waiting_logits();
     moment.temporary += element_ * embedding_;
@@ -267,7 +272,8 @@ class RankMemory {
 /// Communicators whose buffers exist: one per kind of group that the job uses.
 int communicators(const TrainingJob& job) {
   const ParallelPlan& plan = job.parallel;
-  const std::array<int, 4> sizes{plan.tensor, plan.context, plan.pipeline, plan.data * plan.context};
+  const std::array<int, 4> sizes{plan.tensor, plan.context, plan.pipeline,
+                                 plan.data * plan.context};
   return static_cast<int>(std::count_if(sizes.begin(), sizes.end(), [](int n) { return n > 1; }));
 }
 
@@ -300,8 +306,7 @@ MemoryFootprint footprint_of(const Moment& moment, const TrainingJob& job, const
 
 MemoryFootprint memory_footprint(const TrainingJob& job, const GpuSpec& gpu,
                                  const MemoryAssumptions& assumptions, int pipeline_rank) {
-  const std::vector<Moment> moments =
-      RankMemory{job, gpu, assumptions, pipeline_rank}.moments();
+  const std::vector<Moment> moments = RankMemory{job, gpu, assumptions, pipeline_rank}.moments();
   const Moment& fullest =
       *std::max_element(moments.begin(), moments.end(),
                         [](const Moment& a, const Moment& b) { return a.total() < b.total(); });

@@ -27,10 +27,11 @@ ModelState model_state(const TrainingJob& job, double parameters, int fp8_copies
   const bool two_copies = job.framework == Framework::kDeepSpeed && job.options.gradient_bytes == 4;
   const double gradient = wide ? 4 : job.options.gradient_bytes + (two_copies ? 2 : 0);
   const double optimizer = wide ? moments : 4 + moments;
-  // FSDP2 shards everything; what ZeRO-2 means there is that gathered weights stay (see the buffers).
+  // FSDP2 shards everything; what ZeRO-2 means there is that gathered weights stay (see the
+  // buffers).
   const bool fsdp = job.framework == Framework::kFsdp2 || job.framework == Framework::kTorchTitan;
-  const bool all = job.sharding == Sharding::kParameters ||
-                   (fsdp && job.sharding == Sharding::kGradients);
+  const bool all =
+      job.sharding == Sharding::kParameters || (fsdp && job.sharding == Sharding::kGradients);
   const bool gradients = all || job.sharding == Sharding::kGradients;
   ModelState state;
   state.weights = parameters * weight / (all ? shards : 1);

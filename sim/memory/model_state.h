@@ -14,13 +14,15 @@ struct ModelState {
 };
 
 /// State of a rank that holds `parameters` before data-parallel sharding. `fp8_copies`: fp8 weight
-/// copies kept beside bf16 weights (Transformer Engine: 1, or 2 on Hopper, which needs a transpose).
+/// copies kept beside bf16 weights (Transformer Engine: 1, or 2 on Hopper, which needs a
+/// transpose).
 ///
 ///   Megatron bf16      2 + g + 12 (4 + 8)     distributed optimizer: 2 + g + 12/D
 ///   DeepSpeed ZeRO     2 + g + 12             stages 1, 2, 3 shard 12; g + 12; all
 ///   FSDP2, torchtitan  4 + 4 + 8, all /D      DDP: 4 + 4 + 8
 ///
-/// g = gradient bytes (DeepSpeed with fp32 accumulation: 4 + 2), D = data * context, or the shard group. Without a master copy in fp32.
+/// g = gradient bytes (DeepSpeed with fp32 accumulation: 4 + 2), D = data * context, or the shard
+/// group. Without a master copy in fp32.
 /// @source arXiv:1910.02054 section 5; Megatron-LM megatron/training/theoretical_memory_usage.py.
 [[nodiscard]] ModelState model_state(const TrainingJob& job, double parameters, int fp8_copies = 0);
 

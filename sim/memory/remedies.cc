@@ -94,8 +94,8 @@ void add_layouts(const TrainingJob& job, int gpus_per_node, std::vector<Change>&
       if (job.parallel.data % factor != 0 || change.plan.*degree > most) break;
       change.plan.data /= factor;
       change.text = std::string{"job.parallel."} + axis + ": " +
-                    std::to_string(change.plan.*degree) + ", job.parallel.data: " +
-                    std::to_string(change.plan.data);
+                    std::to_string(change.plan.*degree) +
+                    ", job.parallel.data: " + std::to_string(change.plan.data);
       changes.push_back(change);
     }
   };
@@ -167,7 +167,8 @@ std::vector<MemoryRemedy> what_would_fit(const TrainingJob& job, const GpuSpec& 
     for (std::size_t j = i + 1; j < insufficient.size() && remedies.size() < most; ++j) {
       if (insufficient[i].aspect == insufficient[j].aspect) continue;
       const TrainingJob changed = with(with(job, insufficient[i]), insufficient[j]);
-      auto found = remedy(changed, insufficient[i].text + ", " + insufficient[j].text, gpu, assumptions);
+      auto found =
+          remedy(changed, insufficient[i].text + ", " + insufficient[j].text, gpu, assumptions);
       if (found) remedies.push_back(std::move(*found));
     }
   }

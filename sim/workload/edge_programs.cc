@@ -18,8 +18,8 @@ CollectiveOp tensor_op(const LocalShapes& shapes, CollectiveKind kind) {
 /// @source PyTorch ATen/native/cuda/MultiTensorApply.cuh (depth_to_max_blocks, kChunkSize).
 int multi_tensor_launches(std::int64_t elements) {
   constexpr std::int64_t kElementsPerLaunch = 320LL * 65'536;
-  return static_cast<int>(std::max<std::int64_t>(1, (elements + kElementsPerLaunch - 1) /
-                                                        kElementsPerLaunch));
+  return static_cast<int>(
+      std::max<std::int64_t>(1, (elements + kElementsPerLaunch - 1) / kElementsPerLaunch));
 }
 
 class OptimizerBuilder {
@@ -30,10 +30,12 @@ class OptimizerBuilder {
   Program build() {
     const double gradient = job_.options.gradient_bytes;
     pass("zero gradients", local_, {0, gradient, 1});
-    if (job_.framework == Framework::kMegatronLm && job_.parallel.data * job_.parallel.context > 1) {
+    if (job_.framework == Framework::kMegatronLm &&
+        job_.parallel.data * job_.parallel.context > 1) {
       pass("scale gradients", local_, {gradient, gradient, 1});
     }
-    if (job_.precision == Precision::kFp16) pass("unscale gradients", owned_, {gradient, gradient, 1});
+    if (job_.precision == Precision::kFp16)
+      pass("unscale gradients", owned_, {gradient, gradient, 1});
     pass("gradient norm", owned_, {gradient, 0, 1});
     pass("clip gradients", owned_, {gradient, gradient, 1});
     update(gradient);
@@ -49,11 +51,12 @@ class OptimizerBuilder {
                      CostKind::kOptimizer);
   }
 
-  /// Bytes per parameter. With a separate fp32 master copy the 16-bit weight is written too; frameworks
-  /// that keep (sharded) fp32 weights update them in place. `foreach` makes about eight passes.
+  /// Bytes per parameter. With a separate fp32 master copy the 16-bit weight is written too;
+  /// frameworks that keep (sharded) fp32 weights update them in place. `foreach` makes about eight
+  /// passes.
   void update(double gradient) {
-    const bool master = job_.precision != Precision::kFp32 && (uses_megatron_layers(job_) ||
-                        job_.framework == Framework::kDeepSpeed);
+    const bool master = job_.precision != Precision::kFp32 &&
+                        (uses_megatron_layers(job_) || job_.framework == Framework::kDeepSpeed);
     const double states = job_.optimizer == OptimizerKind::kAdam ? 8 : 4;
     const double weight_out = master ? 2 : 0;
     const char* name = job_.optimizer == OptimizerKind::kAdam ? "adam" : "sgd";
@@ -84,10 +87,11 @@ ForwardBackward embedding_program(const TrainingJob& job) {
   ForwardBackward result;
   ProgramBuilder forward{job};
   forward.memory("embedding", MemoryOp{elements * width + tokens * 8, elements * width, 1});
-  forward.collective("embedding output", tensor_op(shapes, sequence_parallel
-                                                               ? CollectiveKind::kReduceScatter
-                                                               : CollectiveKind::kAllReduce));
-  if (job.model.positions == Positions::kLearned) forward.elementwise("positions", region, {4, 2, 1});
+  forward.collective("embedding output",
+                     tensor_op(shapes, sequence_parallel ? CollectiveKind::kReduceScatter
+                                                         : CollectiveKind::kAllReduce));
+  if (job.model.positions == Positions::kLearned)
+    forward.elementwise("positions", region, {4, 2, 1});
   if (job.model.embedding_norm) forward.elementwise("embedding norm", region, {2, 2, 1});
   result.forward = forward.take();
 
@@ -100,9 +104,9 @@ ForwardBackward embedding_program(const TrainingJob& job) {
   const bool accumulates = job.options.gradient_bytes == 4 && !is_fully_sharded(job);
   const double add_read = accumulates ? table * (width + 4) : 0;
   const double add_written = accumulates ? table * 4 : 0;
-  backward.memory("embedding", MemoryOp{elements * (width + 4) + add_read,
-                                        elements * 4 + table * width + add_written,
-                                        accumulates ? 3 : 2});
+  backward.memory("embedding",
+                  MemoryOp{elements * (width + 4) + add_read,
+                           elements * 4 + table * width + add_written, accumulates ? 3 : 2});
   result.backward = backward.take();
   return result;
 }
@@ -112,11 +116,10 @@ ForwardBackward head_program(const TrainingJob& job) {
   const bool fused = is_elementwise_fused(job);
   const double region = static_cast<double>(shapes.region_tokens * shapes.hidden);
   const double logits = static_cast<double>(shapes.tokens * shapes.vocab_width);
-  const LinearLayer head{"head", {shapes.vocab_width}, shapes.hidden, base_type(job),
-                         false};
+  const LinearLayer head{"head", {shapes.vocab_width}, shapes.hidden, base_type(job), false};
   const auto row_reduce = [&](ProgramBuilder& builder, const char* name, std::int64_t values) {
-    builder.collective(name, {CollectiveKind::kAllReduce, GroupKind::kTensor,
-                              Bytes{4 * values * shapes.tokens}});
+    builder.collective(
+        name, {CollectiveKind::kAllReduce, GroupKind::kTensor, Bytes{4 * values * shapes.tokens}});
   };
 
   ForwardBackward result;
@@ -136,7 +139,8 @@ ForwardBackward head_program(const TrainingJob& job) {
   result.forward = forward.take();
 
   ProgramBuilder backward{job};
-  backward.elementwise("cross entropy", logits, fused ? ElementCost{2, 2, 1} : ElementCost{8, 6, 2});
+  backward.elementwise("cross entropy", logits,
+                       fused ? ElementCost{2, 2, 1} : ElementCost{8, 6, 2});
   backward.column_backward(head);
   backward.elementwise("final norm", region, {4, 2, 1});
   result.backward = backward.take();

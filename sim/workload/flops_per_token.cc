@@ -4,7 +4,8 @@
 namespace foretrain {
 namespace {
 
-/// Matrix parameters that one token meets in a layer: no norms, no biases; top-k and shared experts.
+/// Matrix parameters that one token meets in a layer: no norms, no biases; top-k and shared
+/// experts.
 double matmul_parameters(const ModelSpec& model, int layer) {
   const auto h = static_cast<double>(model.hidden);
   double attention = 0;
@@ -19,7 +20,8 @@ double matmul_parameters(const ModelSpec& model, int layer) {
     attention += rank * heads * static_cast<double>(mla.qk_nope_head_dim + mla.v_head_dim);
     attention += heads * static_cast<double>(mla.v_head_dim) * h;
   } else {
-    const auto widths = static_cast<double>((2 * model.heads + 2 * model.kv_heads) * model.head_dim);
+    const auto widths =
+        static_cast<double>((2 * model.heads + 2 * model.kv_heads) * model.head_dim);
     attention = h * widths;
   }
   const double matrices = is_gated(model.activation) ? 3 : 2;
@@ -52,8 +54,7 @@ FlopsPerToken flops_per_token(const TrainingJob& job) {
       for (int i = 0; i < chunk.layers; ++i) {
         const int layer = chunk.first_layer + i;
         const double parameters = matmul_parameters(model, layer);
-        const double pairs =
-            causal_pairs_per_token(job.sequence_length, layer_window(job, layer));
+        const double pairs = causal_pairs_per_token(job.sequence_length, layer_window(job, layer));
         matmul += parameters;
         causal_pairs += pairs;
         full_pairs += static_cast<double>(job.sequence_length);

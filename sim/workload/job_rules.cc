@@ -24,13 +24,15 @@ class Rules {
 
  private:
   void report(std::string path, std::string message, std::string hint = {}) {
-    found_.push_back({Severity::kError, SourceLocation{}, std::move(path), std::move(message), std::move(hint)});
+    found_.push_back(
+        {Severity::kError, SourceLocation{}, std::move(path), std::move(message), std::move(hint)});
   }
 
   bool degrees() {
     const std::pair<const char*, int> all[] = {
-        {"tensor", plan_.tensor}, {"pipeline", plan_.pipeline}, {"context", plan_.context},
-        {"expert", plan_.expert}, {"data", plan_.data}, {"virtual_stages", plan_.virtual_stages}};
+        {"tensor", plan_.tensor},   {"pipeline", plan_.pipeline},
+        {"context", plan_.context}, {"expert", plan_.expert},
+        {"data", plan_.data},       {"virtual_stages", plan_.virtual_stages}};
     for (const auto& [name, degree] : all) {
       if (degree < 1) report(fmt::format("job.parallel.{}", name), "must be at least 1");
     }
@@ -44,7 +46,8 @@ class Rules {
         {"heads", model_.heads}, {"hidden", model_.hidden}, {"ffn_hidden", model_.ffn_hidden}};
     for (const auto& [name, size] : cut) {
       if (size % t != 0) {
-        report("job.parallel.tensor", fmt::format("{} does not divide the model's {} of {}", t, name, size));
+        report("job.parallel.tensor",
+               fmt::format("{} does not divide the model's {} of {}", t, name, size));
       }
     }
     if (model_.kv_heads > 0 && model_.kv_heads % t != 0 && t % model_.kv_heads != 0) {
@@ -59,7 +62,8 @@ class Rules {
     // A balanced context ring gives each rank two of 2c pieces.
     if (plan_.context > 1 && s % (2 * plan_.context) != 0) {
       report("job.parallel.context",
-             fmt::format("sequence_length {} does not divide by twice the degree {}", s, plan_.context));
+             fmt::format("sequence_length {} does not divide by twice the degree {}", s,
+                         plan_.context));
     }
     const std::int64_t cuts = static_cast<std::int64_t>(plan_.tensor) * plan_.context;
     if (plan_.sequence_parallel && s % cuts != 0) {
@@ -90,9 +94,10 @@ class Rules {
     }
     const std::int64_t m = job_.accumulation();
     if (plan_.virtual_stages > 1 && m % plan_.pipeline != 0) {
-      report("job.batch.global",
-             fmt::format("interleaving needs micro-batches in multiples of the pipeline's {}, not {}",
-                         plan_.pipeline, m));
+      report(
+          "job.batch.global",
+          fmt::format("interleaving needs micro-batches in multiples of the pipeline's {}, not {}",
+                      plan_.pipeline, m));
     }
   }
 
@@ -128,7 +133,8 @@ Diagnostics check_model_support(const ModelSpec& model) {
   };
   if (model.moe) report("job.model.moe", "mixture-of-experts layers are not simulated yet");
   if (model.mla) report("job.model.mla", "latent attention is not simulated yet");
-  if (model.mtp_layers > 0) report("job.model.mtp_layers", "multi-token prediction is not simulated yet");
+  if (model.mtp_layers > 0)
+    report("job.model.mtp_layers", "multi-token prediction is not simulated yet");
   return found;
 }
 

@@ -6,8 +6,9 @@
 
 namespace foretrain {
 
-/// Every rule that the parallel plan, batch and sharding break: degrees divide what they cut, micro-batches
-/// come out whole, chunks hold layers, sharding stages go with the pipeline. Paths are the scenario's
+/// Every rule that the parallel plan, batch and sharding break: degrees divide what they cut,
+/// micro-batches come out whole, chunks hold layers, sharding stages go with the pipeline. Paths
+/// are the scenario's
 /// ("job.parallel.tensor"); locations are empty. Empty result: a legal job.
 [[nodiscard]] Diagnostics check_job_layout(const TrainingJob& job);
 

@@ -13,10 +13,10 @@ struct OperationCost {
   ElementCost forward, backward;
 };
 
-// Bytes per two-byte element, counted from the tensors that each kernel must read and write. The unfused
-// rows count every kernel of the eager PyTorch expression: RMSNorm as fp32 cast, square, mean,
-// scale, cast back, weight; rotary as x*cos + rotate_half(x)*sin (or a complex product in fp32);
-// tanh-GELU written out; SiLU and product apart.
+// Bytes per two-byte element, counted from the tensors that each kernel must read and write. The
+// unfused rows count every kernel of the eager PyTorch expression: RMSNorm as fp32 cast, square,
+// mean, scale, cast back, weight; rotary as x*cos + rotate_half(x)*sin (or a complex product in
+// fp32); tanh-GELU written out; SiLU and product apart.
 OperationCost norm_cost(const TrainingJob& job) {
   const bool native = job.model.norm == Norm::kLayerNorm || job.framework == Framework::kTorchTitan;
   if (native || is_elementwise_fused(job)) return {{2, 2, 1}, {4, 2, 1}};
@@ -51,9 +51,9 @@ class LayerPrograms {
  public:
   LayerPrograms(const TrainingJob& job, int layer)
       : job_(job), window_(layer_window(job, layer)), shapes_(local_shapes(job)) {
-    const bool split_linears = !job.options.fused_kernels &&
-                               (job.framework == Framework::kTorchTitan ||
-                                job.framework == Framework::kFsdp2);
+    const bool split_linears =
+        !job.options.fused_kernels &&
+        (job.framework == Framework::kTorchTitan || job.framework == Framework::kFsdp2);
     qkv_ = {"qkv", {shapes_.qkv_columns}, shapes_.hidden, linear_type(job)};
     up_ = {"mlp up", {shapes_.gate_factor * shapes_.ffn_width}, shapes_.hidden, linear_type(job)};
     if (split_linears) {
@@ -132,9 +132,9 @@ class LayerPrograms {
     if (shapes_.qkv_gathered == 0) return;
     const double bytes = shapes_.element_bytes * static_cast<double>(shapes_.tokens) *
                          static_cast<double>(shapes_.qkv_gathered);
-    builder.collective(kind == CollectiveKind::kAllGather ? "qkv output all-gather"
-                                                          : "qkv output reduce-scatter",
-                       {kind, GroupKind::kTensor, Bytes{std::llround(bytes)}});
+    builder.collective(
+        kind == CollectiveKind::kAllGather ? "qkv output all-gather" : "qkv output reduce-scatter",
+        {kind, GroupKind::kTensor, Bytes{std::llround(bytes)}});
   }
 
   /// Norms and rotations of queries and keys.
@@ -152,14 +152,15 @@ class LayerPrograms {
     if (forward && rotary) emit("rotary", rotary_cost(job_), 1);
   }
 
-  /// Ring exchange: every rank passes keys and values on c-1 times, and their gradients on the way back;
-  /// the transfers run beside the attention of the chunk in hand.
+  /// Ring exchange: every rank passes keys and values on c-1 times, and their gradients on the way
+  /// back; the transfers run beside the attention of the chunk in hand.
   void ring(ProgramBuilder& builder, int transfers_per_step, int beside) const {
     const int context = job_.parallel.context;
     const double chunk = 2 * shapes_.element_bytes * static_cast<double>(shapes_.tokens) *
                          static_cast<double>(shapes_.kv_width);
     const Bytes size{std::llround(chunk * transfers_per_step * (context - 1))};
-    builder.collective("context ring", {CollectiveKind::kSendRecv, GroupKind::kContext, size}, beside);
+    builder.collective("context ring", {CollectiveKind::kSendRecv, GroupKind::kContext, size},
+                       beside);
   }
 
   [[nodiscard]] AttentionOp flash() const {
@@ -190,9 +191,9 @@ class LayerPrograms {
                           static_cast<double>(job_.sequence_length) *
                           static_cast<double>(job_.sequence_length / job_.parallel.context);
     const double scale = shapes_.element_bytes / 2;
-    builder.compute(name,
-                    MemoryOp{scores * cost.read * scale, scores * cost.written * scale, cost.launches},
-                    CostKind::kAttention);
+    builder.compute(
+        name, MemoryOp{scores * cost.read * scale, scores * cost.written * scale, cost.launches},
+        CostKind::kAttention);
   }
 
   void attention_forward(ProgramBuilder& builder) const {
@@ -239,7 +240,8 @@ class LayerPrograms {
 };
 
 /// torchtitan's selective checkpointing per operator: attention, reduce-scatter outputs and every
-/// second matrix product are kept; the rest of the forward runs again, up to the last tensor needed.
+/// second matrix product are kept; the rest of the forward runs again, up to the last tensor
+/// needed.
 Program every_second_matmul_again(const Program& forward) {
   Program again;
   int matmuls = 0;
@@ -303,9 +305,9 @@ ForwardBackward layer_program(const TrainingJob& job, int layer, bool recomputed
 
   ProgramBuilder backward_builder{job};
   if (is_fully_sharded(job)) gather_copies(backward_builder, parameters);
-  const bool per_operator = job.recompute == RecomputeMode::kSelective &&
-                            (job.framework == Framework::kTorchTitan ||
-                             job.framework == Framework::kFsdp2);
+  const bool per_operator =
+      job.recompute == RecomputeMode::kSelective &&
+      (job.framework == Framework::kTorchTitan || job.framework == Framework::kFsdp2);
   if (recomputed) {
     backward_builder.append(forward, true);
   } else if (per_operator) {

@@ -31,7 +31,8 @@ AttentionTensors attention_tensors(const TrainingJob& job) {
     const MlaSpec& mla = *model.mla;
     const std::int64_t heads = model.heads / t;
     const std::int64_t q_head = mla.qk_nope_head_dim + mla.qk_rope_head_dim;
-    const std::int64_t down = model.hidden * (mla.kv_lora_rank + mla.qk_rope_head_dim) + mla.kv_lora_rank;
+    const std::int64_t down =
+        model.hidden * (mla.kv_lora_rank + mla.qk_rope_head_dim) + mla.kv_lora_rank;
     const std::int64_t q = mla.q_lora_rank > 0 ? model.hidden * mla.q_lora_rank + mla.q_lora_rank +
                                                      mla.q_lora_rank * heads * q_head
                                                : model.hidden * heads * q_head;
@@ -45,10 +46,9 @@ AttentionTensors attention_tensors(const TrainingJob& job) {
   tensors.q = shapes.query_width * inputs;
   tensors.kv = shapes.kv_width * inputs;
   tensors.fused = shapes.qkv_columns * inputs;
-  tensors.output =
-      model.hidden * (shapes.query_width + (model.attention_output_bias ? 1 : 0));
-  tensors.extra = (model.qk_norm ? 2 * model.head_dim : 0) +
-                  (model.attention_sinks ? shapes.heads : 0);
+  tensors.output = model.hidden * (shapes.query_width + (model.attention_output_bias ? 1 : 0));
+  tensors.extra =
+      (model.qk_norm ? 2 * model.head_dim : 0) + (model.attention_sinks ? shapes.heads : 0);
   return tensors;
 }
 
@@ -97,7 +97,8 @@ std::vector<std::int64_t> layer_tensors(const TrainingJob& job, int layer) {
 std::vector<std::int64_t> embedding_tensors(const TrainingJob& job) {
   const ModelSpec& model = job.model;
   std::vector<std::int64_t> tensors{local_shapes(job).vocab_width * model.hidden};
-  if (model.learned_position_rows > 0) tensors.push_back(model.learned_position_rows * model.hidden);
+  if (model.learned_position_rows > 0)
+    tensors.push_back(model.learned_position_rows * model.hidden);
   if (model.embedding_norm) tensors.push_back(norm_vectors(model) * model.hidden);
   return tensors;
 }

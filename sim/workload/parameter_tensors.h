@@ -9,8 +9,8 @@
 namespace foretrain {
 
 /// Elements of each tensor of one layer. Megatron: projection, norm, QKV, norm, MLP up, MLP down;
-/// others (Hugging Face, torchtitan): Q, K, V, output, gate, up, down, norms. Biases follow their weight
-/// inside the same entry.
+/// others (Hugging Face, torchtitan): Q, K, V, output, gate, up, down, norms. Biases follow their
+/// weight inside the same entry.
 [[nodiscard]] std::vector<std::int64_t> layer_tensors(const TrainingJob& job, int layer);
 
 /// Embedding side of a chunk (empty if it holds no embedding): table, positions, embedding norm.

@@ -16,8 +16,8 @@ std::int64_t sum(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::int64_t{0});
 }
 
-/// Layers of each of `chunks` chunks in model order. If they do not divide, embedding and head weigh
-/// one layer each, and layers left over go to the chunks after the first.
+/// Layers of each of `chunks` chunks in model order. If they do not divide, embedding and head
+/// weigh one layer each, and layers left over go to the chunks after the first.
 std::vector<int> layers_per_chunk(int layers, int chunks) {
   std::vector<int> counts(static_cast<std::size_t>(chunks), layers / chunks);
   if (layers % chunks == 0) return counts;
@@ -48,7 +48,8 @@ std::vector<std::int64_t> fill_until_reached(const std::vector<std::int64_t>& te
   return buckets;
 }
 
-/// Closes a bucket before the tensor that would pass the limit; a larger tensor stands alone (DeepSpeed).
+/// Closes a bucket before the tensor that would pass the limit; a larger tensor stands alone
+/// (DeepSpeed).
 std::vector<std::int64_t> fill_below(const std::vector<std::int64_t>& tensors, std::int64_t limit) {
   std::vector<std::int64_t> buckets;
   std::int64_t open = 0;
@@ -95,7 +96,8 @@ std::vector<std::vector<ChunkContents>> assign_layers(const TrainingJob& job) {
   const std::vector<int> counts =
       layers_per_chunk(static_cast<int>(job.model.layers), stages * chunks);
   std::vector<std::vector<ChunkContents>> contents(
-      static_cast<std::size_t>(stages), std::vector<ChunkContents>(static_cast<std::size_t>(chunks)));
+      static_cast<std::size_t>(stages),
+      std::vector<ChunkContents>(static_cast<std::size_t>(chunks)));
   int first = 0;
   for (int stage = 0; stage < stages * chunks; ++stage) {
     ChunkContents& chunk = contents[static_cast<std::size_t>(stage % stages)]
@@ -118,13 +120,14 @@ std::int64_t local_parameters(const TrainingJob& job, const ChunkContents& chunk
 }
 
 std::vector<std::int64_t> gradient_buckets(const TrainingJob& job, const ChunkContents& chunk) {
-  if (is_fully_sharded(job) && job.framework != Framework::kDeepSpeed) return unit_gradients(job, chunk);
+  if (is_fully_sharded(job) && job.framework != Framework::kDeepSpeed)
+    return unit_gradients(job, chunk);
   const std::vector<std::int64_t> tensors = tensors_backward(job, chunk);
   const std::int64_t limit = job.options.bucket_parameters;
   if (job.framework == Framework::kDeepSpeed) return fill_below(tensors, limit);
   if (job.framework == Framework::kMegatronLm || job.framework == Framework::kNone) {
-    // Megatron cuts only the first stage's first chunk into buckets: later stages reduce at the end of
-    // their own backward, in the pipeline's bubble.
+    // Megatron cuts only the first stage's first chunk into buckets: later stages reduce at the end
+    // of their own backward, in the pipeline's bubble.
     if (!job.options.overlap_grad_reduce || !chunk.embedding) return {sum(tensors)};
     const std::int64_t ranks = static_cast<std::int64_t>(job.parallel.data) * job.parallel.context;
     const std::int64_t reached = std::max(limit, 1'000'000 * ranks);
@@ -137,7 +140,8 @@ std::vector<std::int64_t> gradient_buckets(const TrainingJob& job, const ChunkCo
 
 Bytes pipeline_message_bytes(const TrainingJob& job) {
   const LocalShapes shapes = local_shapes(job);
-  const double elements = static_cast<double>(shapes.region_tokens) * static_cast<double>(shapes.hidden);
+  const double elements =
+      static_cast<double>(shapes.region_tokens) * static_cast<double>(shapes.hidden);
   return Bytes{std::llround(shapes.element_bytes * elements)};
 }
 

@@ -42,8 +42,8 @@ std::vector<PipelineUnit> one_f_one_b_units(int stages, int microbatches, int ra
   return one_forward_one_backward(forwards, backwards, static_cast<std::size_t>(warmup));
 }
 
-/// Megatron-LM's schedule table with groups of `stages` micro-batches (its default); the last group may
-/// be smaller only if there is just one.
+/// Megatron-LM's schedule table with groups of `stages` micro-batches (its default); the last group
+/// may be smaller only if there is just one.
 std::vector<PipelineUnit> interleaved_units(int stages, int virtual_stages, int microbatches,
                                             int rank) {
   FORETRAIN_EXPECTS(microbatches % stages == 0 || microbatches < stages,

@@ -10,8 +10,8 @@ namespace foretrain {
 namespace {
 
 /// Bytes of one two-layout fp8 quantisation per two-byte element. @source Transformer Engine
-/// common/recipe: delayed scaling knows its scale, current scaling reads the tensor once more for it,
-/// block scaling stores an fp32 scale per 128 elements, MX one byte per 32.
+/// common/recipe: delayed scaling knows its scale, current scaling reads the tensor once more for
+/// it, block scaling stores an fp32 scale per 128 elements, MX one byte per 32.
 ElementCost cast_cost(Fp8Recipe recipe) {
   switch (recipe) {
     case Fp8Recipe::kDelayed: return {2, 2, 1};
@@ -34,7 +34,8 @@ std::int64_t total(const std::vector<std::int64_t>& values) {
 
 ProgramBuilder::ProgramBuilder(const TrainingJob& job)
     : job_(job), shapes_(local_shapes(job)), sequence_parallel_(is_sequence_parallel(job)) {
-  // DTensor's redistributions are waited for where they stand; Megatron's linear layers overlap them.
+  // DTensor's redistributions are waited for where they stand; Megatron's linear layers overlap
+  // them.
   asynchronous_ = uses_megatron_layers(job) || job.framework == Framework::kDeepSpeed;
   pipelined_ = job.options.tensor_overlap && sequence_parallel_;
 }
@@ -68,7 +69,8 @@ void ProgramBuilder::memory(std::string name, MemoryOp op) {
   compute(std::move(name), op, CostKind::kOther);
 }
 
-void ProgramBuilder::collective(std::string name, CollectiveOp op, int beside_next, bool pipelined) {
+void ProgramBuilder::collective(std::string name, CollectiveOp op, int beside_next,
+                                bool pipelined) {
   if (group_size(op.group) <= 1) return;
   ProgramStep step;
   step.name = std::move(name);
@@ -132,7 +134,8 @@ void ProgramBuilder::column_forward(const LinearLayer& linear) {
 void ProgramBuilder::column_backward(const LinearLayer& linear) {
   const int beside = asynchronous_ ? static_cast<int>(linear.outputs.size()) : 0;
   cast_backward(linear);
-  // Only the shard of the input was kept: it is gathered again while dgrad, which does not need it, runs.
+  // Only the shard of the input was kept: it is gathered again while dgrad, which does not need it,
+  // runs.
   if (sequence_parallel_) {
     tensor_collective(linear.name + " input all-gather", CollectiveKind::kAllGather, beside, false);
   }
@@ -142,9 +145,10 @@ void ProgramBuilder::column_backward(const LinearLayer& linear) {
     const double elements = static_cast<double>(shapes_.tokens * linear.inputs);
     elementwise(linear.name + " gradient sum", elements, {4.0 * sums, 2.0 * sums, sums});
   }
-  tensor_collective(linear.name + (sequence_parallel_ ? " reduce-scatter" : " all-reduce"),
-                    sequence_parallel_ ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
-                    beside, false);
+  tensor_collective(
+      linear.name + (sequence_parallel_ ? " reduce-scatter" : " all-reduce"),
+      sequence_parallel_ ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce, beside,
+      false);
   gemms(linear, "wgrad");
 }
 

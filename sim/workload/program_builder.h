@@ -1,5 +1,5 @@
-// Collects the steps of a program: the operators and collectives that layers, embedding and head are
-// made of, with the precision, fusion and overlap rules of the job.
+// Collects the steps of a program: the operators and collectives that layers, embedding and head
+// are made of, with the precision, fusion and overlap rules of the job.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 namespace foretrain {
 namespace {
 
-// Strides of the axes, fastest first: tensor, context, data, pipeline. The meshes of torchtitan (tp,
-// cp, dp_shard, dp_replicate, pp) and DeepSpeed (model, data, pipe) are this order too.
+// Strides of the axes, fastest first: tensor, context, data, pipeline. The meshes of torchtitan
+// (tp, cp, dp_shard, dp_replicate, pp) and DeepSpeed (model, data, pipe) are this order too.
 struct Strides {
   int context = 1, data = 1, pipeline = 1;
 };
@@ -25,8 +25,9 @@ Strides strides_of(const ParallelPlan& plan) {
 
 RankLayout::RankLayout(const TrainingJob& job)
     : plan_(job.parallel), world_size_(job.parallel.world_size()) {
-  FORETRAIN_EXPECTS(plan_.tensor >= 1 && plan_.context >= 1 && plan_.data >= 1 && plan_.pipeline >= 1,
-                    "parallel degrees are at least 1");
+  FORETRAIN_EXPECTS(
+      plan_.tensor >= 1 && plan_.context >= 1 && plan_.data >= 1 && plan_.pipeline >= 1,
+      "parallel degrees are at least 1");
 }
 
 RankCoordinates RankLayout::coordinates(RankId rank) const {

@@ -8,7 +8,9 @@
 namespace foretrain {
 namespace {
 
-std::int64_t share_up(std::int64_t total, std::int64_t parts) { return (total + parts - 1) / parts; }
+std::int64_t share_up(std::int64_t total, std::int64_t parts) {
+  return (total + parts - 1) / parts;
+}
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// What a rank holds and computes of each tensor: the local sizes that programs, parameter counts and
-// the memory model share.
+// What a rank holds and computes of each tensor: the local sizes that programs, parameter counts
+// and the memory model share.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace foretrain {
 
 /// Local sizes of one rank for one micro-batch. Symbols: T tokens b*s/c, h hidden, t tensor degree.
 struct LocalShapes {
-  std::int64_t tokens = 0;           // T
-  std::int64_t region_tokens = 0;    // of norms and residuals: T/t with sequence parallelism, else T
-  std::int64_t hidden = 0;           // h
-  std::int64_t query_width = 0;      // a*d/t
-  std::int64_t kv_width = 0;         // max(k_v*d/t, d): K (or V) width that attention uses
-  std::int64_t qkv_columns = 0;      // output width of the QKV projection on this rank
-  std::int64_t qkv_gathered = 0;     // 0, or width of the QKV output gathered over TP (k_v < t)
+  std::int64_t tokens = 0;         // T
+  std::int64_t region_tokens = 0;  // of norms and residuals: T/t with sequence parallelism, else T
+  std::int64_t hidden = 0;         // h
+  std::int64_t query_width = 0;    // a*d/t
+  std::int64_t kv_width = 0;       // max(k_v*d/t, d): K (or V) width that attention uses
+  std::int64_t qkv_columns = 0;    // output width of the QKV projection on this rank
+  std::int64_t qkv_gathered = 0;   // 0, or width of the QKV output gathered over TP (k_v < t)
   std::int64_t heads = 0, kv_heads = 0;
-  std::int64_t ffn_width = 0;        // f/t
-  std::int64_t gate_factor = 1;      // 2 with a gated activation, else 1
-  std::int64_t vocab_width = 0;      // V_p/t
-  double element_bytes = 2;          // of activations
+  std::int64_t ffn_width = 0;                     // f/t
+  std::int64_t gate_factor = 1;                   // 2 with a gated activation, else 1
+  std::int64_t vocab_width = 0;                   // V_p/t
+  double element_bytes = 2;                       // of activations
   [[nodiscard]] double collective_bytes() const;  // X = bytes * T * h
 };
 

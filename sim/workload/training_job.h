@@ -24,7 +24,8 @@ enum class OptimizerKind { kAdam, kSgd };
 /// none, ZeRO-1 (optimizer states), ZeRO-2 (+ gradients), ZeRO-3 / FSDP (+ parameters).
 enum class Sharding { kNone, kOptimizer, kGradients, kParameters };
 enum class RecomputeMode { kNone, kSelective, kFull };
-enum class AttentionKernel { kFlash, kUnfused, kCudnn };
+/// kFlash is the profile's own kernel; the others name an implementation.
+enum class AttentionKernel { kFlash, kFlash1, kFlash2, kFlash3, kCudnn, kUnfused };
 enum class Framework { kNone, kDdp, kFsdp2, kDeepSpeed, kMegatronLm, kTorchTitan };
 enum class Placement { kContiguous };
 

@@ -36,14 +36,15 @@ TrainingJob short_job(Framework framework, Sharding sharding) {
   return job;
 }
 
-// Weights, gradients, moments 4 + 4 + 8; buckets are a second copy of the gradients (4), bf16 casts (2).
+// Weights, gradients, moments 4 + 4 + 8; buckets are a second copy of the gradients (4), bf16 casts
+// (2).
 TEST(MemoryBuffers, DistributedDataParallelHoldsGradientsTwice) {
   const MemoryFootprint result = footprint(short_job(Framework::kDdp, Sharding::kNone));
   EXPECT_EQ(result.phase, "end of backward");
   EXPECT_NEAR(item(result, "weights"), 4 * kParameters, kRounding);
   EXPECT_NEAR(item(result, "optimizer"), 8 * kParameters, kRounding);
-  EXPECT_NEAR(item(result, "temporary"),
-              kWorkspace + 6 * kParameters + 2.0 * 128256 * 4096, kRounding);
+  EXPECT_NEAR(item(result, "temporary"), kWorkspace + 6 * kParameters + 2.0 * 128256 * 4096,
+              kRounding);
 }
 
 // Two reduce buckets of 5e8 16-bit elements while they overlap the backward.
@@ -53,7 +54,8 @@ TEST(MemoryBuffers, ZeroTwoHoldsReduceBuckets) {
   job.options.bucket_parameters = 500'000'000;
   const MemoryFootprint overlapped = footprint(job);
   EXPECT_NEAR(item(overlapped, "weights"), 2 * kParameters, kRounding);
-  EXPECT_EQ(overlapped.phase, "optimizer");  // one bucket and the fp32 cast of the gradient partition
+  EXPECT_EQ(overlapped.phase,
+            "optimizer");  // one bucket and the fp32 cast of the gradient partition
   EXPECT_NEAR(item(overlapped, "temporary"), kWorkspace + 1e9 + 4 * kParameters / 8, kRounding);
 }
 
@@ -68,7 +70,8 @@ TEST(MemoryBuffers, ZeroThreeHoldsLiveParameters) {
   EXPECT_NEAR(item(result, "temporary"), kWorkspace + 2e9 + 1e9 + 2.0 * 128256 * 4096, kRounding);
 }
 
-// With a pipeline torchtitan keeps weights gathered (2) and gradients whole (4) until the last backward.
+// With a pipeline torchtitan keeps weights gathered (2) and gradients whole (4) until the last
+// backward.
 TEST(MemoryBuffers, TorchtitanKeepsAStageGatheredInAPipeline) {
   TrainingJob job = short_job(Framework::kTorchTitan, Sharding::kParameters);
   job.parallel.pipeline = 2;

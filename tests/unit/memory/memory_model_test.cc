@@ -16,7 +16,8 @@
 namespace foretrain {
 namespace {
 
-constexpr double kPrintedDigits = 5e-4;  // relative; the values are printed with four or five digits
+constexpr double kPrintedDigits =
+    5e-4;  // relative; the values are printed with four or five digits
 constexpr double kWorkspace = 33'554'432;
 
 void expect_close(double actual, double expected) {
@@ -84,13 +85,13 @@ struct Korthikanti {
   double none, tensor, sequence, both, percent;
 };
 
-// Bytes of a layer in GB: no parallelism; t 8; t 8 with sequence parallelism; and selective recomputation.
+// Bytes of a layer in GB: no parallelism; t 8; t 8 with sequence parallelism; and selective
+// recomputation.
 TEST(LayerActivations, KorthikantiTable) {
-  const std::vector<Korthikanti> rows{
-      {64, 6144, 48, 4, 7.0800, 1.3254, 0.8850, 0.21391, 16.1},
-      {96, 12288, 96, 1, 2.8689, 0.5788, 0.3586, 0.10695, 18.5},
-      {128, 20480, 105, 1, 4.1104, 0.8808, 0.5138, 0.17826, 20.2},
-      {160, 25600, 128, 1, 5.1380, 1.1010, 0.6423, 0.22282, 20.2}};
+  const std::vector<Korthikanti> rows{{64, 6144, 48, 4, 7.0800, 1.3254, 0.8850, 0.21391, 16.1},
+                                      {96, 12288, 96, 1, 2.8689, 0.5788, 0.3586, 0.10695, 18.5},
+                                      {128, 20480, 105, 1, 4.1104, 0.8808, 0.5138, 0.17826, 20.2},
+                                      {160, 25600, 128, 1, 5.1380, 1.1010, 0.6423, 0.22282, 20.2}};
   for (const Korthikanti& row : rows) {
     TrainingJob job;
     job.model = test::gpt(row.layers, row.hidden, row.heads);
@@ -120,9 +121,9 @@ TEST(MemoryFootprint, KorthikantiFirstStages) {
     int pipeline, chunks, micro_batch;
     double gigabytes;
   };
-  for (const Row& row : {Row{48, 6144, 64, 1, 1, 4, 10.27}, Row{96, 12288, 96, 8, 3, 1, 13.26},
-                         Row{105, 20480, 128, 35, 3, 1, 24.78},
-                         Row{128, 25600, 160, 64, 1, 1, 28.52}}) {
+  for (const Row& row :
+       {Row{48, 6144, 64, 1, 1, 4, 10.27}, Row{96, 12288, 96, 8, 3, 1, 13.26},
+        Row{105, 20480, 128, 35, 3, 1, 24.78}, Row{128, 25600, 160, 64, 1, 1, 28.52}}) {
     TrainingJob job = test::job_b();
     job.model = test::gpt(row.layers, row.hidden, row.heads);
     job.attention = AttentionKernel::kUnfused;
@@ -195,9 +196,9 @@ TEST(MemoryFootprint, FullyShardedLlama8bAtTheLoss) {
   expect_close(counted(), 28.422e9);
 }
 
-// Hugging Face eager, bf16 AdamW: 6N (8N accumulating) + L A T + 8hT + 12VT + workspace. The state is taken
-// from the formula (no scenario has bf16 moments); activations and logits are the model's. Two
-// micro-batches, so that gradients exist at the loss and the peak is there.
+// Hugging Face eager, bf16 AdamW: 6N (8N accumulating) + L A T + 8hT + 12VT + workspace. The state
+// is taken from the formula (no scenario has bf16 moments); activations and logits are the model's.
+// Two micro-batches, so that gradients exist at the loss and the peak is there.
 TEST(MemoryFootprint, HuggingFaceEagerOneGpu) {
   const auto beside_state = [](TrainingJob job, std::int64_t sequence) {
     job.framework = Framework::kFsdp2;
@@ -266,8 +267,9 @@ TEST(MemoryFootprint, Llama405bOn16384Gpus) {
 
 TEST(MemoryFootprint, ItemsSumToThePeakInAFixedOrder) {
   const MemoryFootprint result = footprint(test::job_d(), 0);
-  const std::vector<std::string> names{"weights", "gradients",  "optimizer", "activations",  "temporary",
-                                       "logits",  "nccl",       "context",   "fragmentation"};
+  const std::vector<std::string> names{"weights",     "gradients", "optimizer",
+                                       "activations", "temporary", "logits",
+                                       "nccl",        "context",   "fragmentation"};
   Bytes sum;
   ASSERT_EQ(result.items.size(), names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {

@@ -37,7 +37,8 @@ TEST(HeadProgram, CrossEntropyReducesOverTheVocabularyShards) {
     std::vector<std::int64_t> sizes;
     for (const ProgramStep& s : head_program(job).forward.steps) {
       const auto* op = std::get_if<CollectiveOp>(&s.op);
-      if (op != nullptr && op->kind == CollectiveKind::kAllReduce) sizes.push_back(op->size.count());
+      if (op != nullptr && op->kind == CollectiveKind::kAllReduce)
+        sizes.push_back(op->size.count());
     }
     return sizes;
   };
@@ -48,13 +49,13 @@ TEST(HeadProgram, CrossEntropyReducesOverTheVocabularyShards) {
 
 TEST(EmbeddingProgram, ReducesItsOutputOverTheTensorGroup) {
   TrainingJob job = test::job_b();
-  const auto& scattered = std::get<CollectiveOp>(
-      step(embedding_program(job).forward, "embedding output").op);
+  const auto& scattered =
+      std::get<CollectiveOp>(step(embedding_program(job).forward, "embedding output").op);
   EXPECT_EQ(scattered.kind, CollectiveKind::kReduceScatter);
   EXPECT_EQ(scattered.size.count(), 50'331'648);
   job.parallel.sequence_parallel = false;
-  const auto& reduced = std::get<CollectiveOp>(
-      step(embedding_program(job).forward, "embedding output").op);
+  const auto& reduced =
+      std::get<CollectiveOp>(step(embedding_program(job).forward, "embedding output").op);
   EXPECT_EQ(reduced.kind, CollectiveKind::kAllReduce);
 }
 

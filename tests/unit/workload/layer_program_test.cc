@@ -183,7 +183,8 @@ TEST(LayerProgram, FewerKvHeadsThanTensorRanks) {
 TEST(LayerProgram, FullRecomputationRepeatsTheForwardWithItsCollectives) {
   const ForwardBackward plain = layer_program(test::job_a(), 0, false);
   const ForwardBackward again = layer_program(test::job_a(), 0, true);
-  EXPECT_DOUBLE_EQ(gemm_flops(again.backward), gemm_flops(plain.backward) + gemm_flops(plain.forward));
+  EXPECT_DOUBLE_EQ(gemm_flops(again.backward),
+                   gemm_flops(plain.backward) + gemm_flops(plain.forward));
   EXPECT_DOUBLE_EQ(wire_bytes(again.backward, GroupKind::kTensor, 8),
                    wire_bytes(plain.backward, GroupKind::kTensor, 8) +
                        wire_bytes(plain.forward, GroupKind::kTensor, 8));
@@ -228,8 +229,7 @@ TEST(LayerProgram, Fp8LeavesAttentionInBf16AndAddsCasts) {
   EXPECT_EQ(attentions(layer.forward).front().type, DataType::kBf16);
   const ProgramStep* cast = find(layer.backward, "mlp down gradient cast");
   ASSERT_NE(cast, nullptr);
-  EXPECT_DOUBLE_EQ(std::get<MemoryOp>(std::get<Operator>(cast->op)).bytes_read,
-                   2.0 * 8192 * 8192);
+  EXPECT_DOUBLE_EQ(std::get<MemoryOp>(std::get<Operator>(cast->op)).bytes_read, 2.0 * 8192 * 8192);
 }
 
 TEST(LayerProgram, GradientsAccumulateInsideWgradOnlyWhereMegatronDoes) {
@@ -251,14 +251,74 @@ TEST(LayerProgram, UnfusedAttentionIsTwoProductsForwardAndFourBackward) {
   const auto products = [](const Program& program) {
     return std::count_if(program.steps.begin(), program.steps.end(), [](const ProgramStep& step) {
       const auto* op = std::get_if<Operator>(&step.op);
-      return step.kind == CostKind::kAttention && op != nullptr && std::holds_alternative<GemmOp>(*op);
+      return step.kind == CostKind::kAttention && op != nullptr &&
+             std::holds_alternative<GemmOp>(*op);
     });
   };
   EXPECT_EQ(products(layer.forward), 2);
   EXPECT_EQ(products(layer.backward), 4);
 }
 
-// GEMM work is shared out by tensor and context parallelism without loss, and backward is twice forward.
+double moved(const Program& program, const std::string& name) {
+  double bytes = 0;
+  for (const ProgramStep& step : program.steps) {
+    if (step.name != name) continue;
+    const auto& op = std::get<MemoryOp>(std::get<Operator>(step.op));
+    bytes += op.bytes_read + op.bytes_written;
+  }
+  return bytes;
+}
+
+int launches(const Program& program) {
+  int sum = 0;
+  for (const ProgramStep& step : program.steps) {
+    const auto* op = std::get_if<Operator>(&step.op);
+    const MemoryOp* memory = op == nullptr ? nullptr : std::get_if<MemoryOp>(op);
+    sum += memory == nullptr ? 1 : memory->launches;
+  }
+  return sum;
+}
+
+// Fused RMSNorm 4 B per element, residual 6, SwiGLU 6, rotary 4; sequence parallelism keeps T/t
+// tokens.
+TEST(LayerProgram, FusedElementwiseBytes) {
+  const Program forward = layer_program(test::job_a(), 0, false).forward;
+  EXPECT_DOUBLE_EQ(moved(forward, "norm 1"), 4.0 * 1024 * 8192);
+  EXPECT_DOUBLE_EQ(moved(forward, "residual 2"), 6.0 * 1024 * 8192);
+  EXPECT_DOUBLE_EQ(moved(forward, "activation"), 6.0 * 8192 * 3584);
+  EXPECT_DOUBLE_EQ(moved(forward, "rotary"), 4.0 * 8192 * (1024 + 128));
+}
+
+// RMSNorm written out: 36 B per element in six kernels.
+TEST(LayerProgram, EagerKernelsMoveMoreAndLaunchMore) {
+  TrainingJob job = test::job_d(Framework::kFsdp2);
+  const int fused = launches(layer_program(job, 0, false).forward);
+  job.options.fused_kernels = false;
+  const Program eager = layer_program(job, 0, false).forward;
+  EXPECT_DOUBLE_EQ(moved(eager, "norm 1"), 36.0 * 8192 * 4096);
+  EXPECT_GT(launches(eager), fused + 20);
+  // torch.compile fuses the first residual with the norm after it: 8 B instead of 6 + 4.
+  job.options.compiled = true;
+  EXPECT_DOUBLE_EQ(moved(layer_program(job, 0, false).forward, "residual 1 and norm 2"),
+                   8.0 * 8192 * 4096);
+}
+
+// A unit of 218,112,000 parameters: copy-out 2 + 2 B, copy-in 2 + 4 B per parameter.
+TEST(LayerProgram, FullyShardedLayersCopyBetweenBuffers) {
+  const ForwardBackward layer = layer_program(test::job_d(), 0, false);
+  EXPECT_DOUBLE_EQ(moved(layer.forward, "all-gather copy-out"), 4 * 218'112'000.0);
+  EXPECT_DOUBLE_EQ(moved(layer.backward, "all-gather copy-out"), 4 * 218'112'000.0);
+  EXPECT_DOUBLE_EQ(moved(layer.backward, "reduce-scatter copy-in"), 6 * 218'112'000.0);
+  TrainingJob replicated = test::job_d(Framework::kDdp);
+  replicated.sharding = Sharding::kNone;
+  replicated.global_batch = 16;
+  const ForwardBackward ddp = layer_program(replicated, 0, false);
+  EXPECT_DOUBLE_EQ(moved(ddp.forward, "autocast of weights"), 6 * 218'112'000.0);
+  EXPECT_DOUBLE_EQ(moved(ddp.backward, "gradient accumulation"), 12 * 218'112'000.0);
+}
+
+// GEMM work is shared out by tensor and context parallelism without loss, and backward is twice
+// forward.
 RC_GTEST_PROP(LayerProgramProperty, GemmWorkIsConserved, ()) {
   TrainingJob job = test::job_a();
   job.sequence_length = 8192;

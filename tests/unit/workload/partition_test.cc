@@ -45,8 +45,8 @@ TEST(AssignLayers, EvenIfTheLayersDivide) {
   EXPECT_EQ(chunks[2].front().first_layer, 40);
 }
 
-// arXiv:2407.21783 section 3.3.2: one layer fewer on the first and on the last rank; interleaved, the
-// first chunk is the embedding alone and the last one the head alone.
+// arXiv:2407.21783 section 3.3.2: one layer fewer on the first and on the last rank; interleaved,
+// the first chunk is the embedding alone and the last one the head alone.
 TEST(AssignLayers, Llama405bHasOneLayerFewerAtBothEnds) {
   TrainingJob job = llama_405b();
   std::vector<int> expected(16, 8);
@@ -113,7 +113,8 @@ TEST(LocalParameters, OneRankHoldsThePublishedCount) {
   EXPECT_EQ(parameters(gpt, 0), 174'615'846'912);
 }
 
-// MoE and MLA layers are counted too: DeepSeek-V3's attention 187,107,328 and MoE layer 11,507,286,272.
+// MoE and MLA layers are counted too: DeepSeek-V3's attention 187,107,328 and MoE layer
+// 11,507,286,272.
 TEST(LocalParameters, DeepSeekV3Layers) {
   TrainingJob job;
   job.model = test::llama(61, 7168, 128, 18432, 128);

@@ -30,8 +30,8 @@ std::vector<std::vector<PipelineUnit>> lists_of(const Pipeline& pipeline) {
 /// Time of a unit by global stage. Deadlock fails the test.
 using UnitTime = std::function<double(bool forward, int stage)>;
 
-/// Every rank runs its list in order, each unit as soon as the unit it needs has ended. Returns the last
-/// end. Oracle independent of the simulator: fixed point over the lists.
+/// Every rank runs its list in order, each unit as soon as the unit it needs has ended. Returns the
+/// last end. Oracle independent of the simulator: fixed point over the lists.
 double makespan(const Pipeline& pipeline, const UnitTime& time) {
   const auto lists = lists_of(pipeline);
   const int last_stage = pipeline.stages * pipeline.chunks - 1;
@@ -49,7 +49,8 @@ double makespan(const Pipeline& pipeline, const UnitTime& time) {
         std::vector<std::tuple<bool, int, int>> needs;
         if (unit.forward && stage > 0) needs.emplace_back(true, stage - 1, unit.microbatch);
         if (!unit.forward) needs.emplace_back(true, stage, unit.microbatch);
-        if (!unit.forward && stage < last_stage) needs.emplace_back(false, stage + 1, unit.microbatch);
+        if (!unit.forward && stage < last_stage)
+          needs.emplace_back(false, stage + 1, unit.microbatch);
         const bool possible = std::all_of(needs.begin(), needs.end(), [&](const auto& need) {
           const auto at = ended.find(need);
           if (at == ended.end()) return false;
@@ -90,7 +91,7 @@ TEST(PipelineSchedule, OneForwardOneBackwardAndGpipeTakeTheClosedForm) {
 // (m v + p - 1)(F + B) in chunk times.
 TEST(PipelineSchedule, InterleavingDividesTheBubble) {
   const std::vector<std::tuple<int, int, int, double>> rows{
-      {4, 8, 2, 57},   {4, 16, 2, 105},  {4, 8, 4, 105},  {8, 16, 2, 117},
+      {4, 8, 2, 57},   {4, 16, 2, 105},  {4, 8, 4, 105},   {8, 16, 2, 117},
       {8, 32, 4, 405}, {16, 32, 2, 237}, {16, 64, 4, 813}, {8, 32, 2, 213}};
   for (const auto& [p, m, v, expected] : rows) {
     EXPECT_EQ(makespan(interleaved(p, m, v), one_and_two), expected);
@@ -106,7 +107,8 @@ TEST(PipelineSchedule, BubbleFractionsOfAPublishedComparison) {
 TEST(PipelineSchedule, InFlightChunksFallByTwoARankWhenInterleaved) {
   const auto in_flight = [](int p, int m, int v) {
     std::vector<int> counts;
-    for (const auto& units : lists_of(interleaved(p, m, v))) counts.push_back(peak_in_flight(units));
+    for (const auto& units : lists_of(interleaved(p, m, v)))
+      counts.push_back(peak_in_flight(units));
     return counts;
   };
   EXPECT_EQ(in_flight(4, 8, 2), (std::vector<int>{11, 9, 7, 5}));
@@ -123,7 +125,8 @@ TEST(PipelineSchedule, InFlightChunksFallByTwoARankWhenInterleaved) {
 TEST(PipelineSchedule, WarmUpOfMegatronsInterleavedSchedule) {
   const auto warm_up = [](int rank) {
     const auto units = pipeline_units(PipelineSchedule::kInterleaved, 8, 4, 32, rank);
-    return std::find_if(units.begin(), units.end(), [](const PipelineUnit& u) { return !u.forward; }) -
+    return std::find_if(units.begin(), units.end(),
+                        [](const PipelineUnit& u) { return !u.forward; }) -
            units.begin() - 1;  // the first pair's forward is no warm-up
   };
   EXPECT_EQ(warm_up(0), 38);
@@ -159,7 +162,8 @@ RC_GTEST_PROP(PipelineScheduleProperty, EveryUnitRunsOnceAndNothingWaitsForEver,
   const int v = *rc::gen::inRange(1, 5);
   const auto schedule = *rc::gen::element(PipelineSchedule::kGpipe, PipelineSchedule::kOneFOneB,
                                           PipelineSchedule::kInterleaved);
-  const Pipeline pipeline{schedule, p, schedule == PipelineSchedule::kInterleaved ? v : 1, p * groups};
+  const Pipeline pipeline{schedule, p, schedule == PipelineSchedule::kInterleaved ? v : 1,
+                          p * groups};
   for (const auto& units : lists_of(pipeline)) {
     std::map<std::tuple<bool, int, int>, int> seen;
     for (const PipelineUnit& unit : units) ++seen[{unit.forward, unit.chunk, unit.microbatch}];
@@ -168,6 +172,17 @@ RC_GTEST_PROP(PipelineScheduleProperty, EveryUnitRunsOnceAndNothingWaitsForEver,
   }
   const double expected = 3.0 * (pipeline.microbatches * pipeline.chunks + p - 1);
   RC_ASSERT(makespan(pipeline, one_and_two) == expected);
+}
+
+// Fewer micro-batches than stages: only warm-up and cool-down, in one group; no rank waits for
+// ever.
+RC_GTEST_PROP(PipelineScheduleProperty, FewMicrobatchesRunThrough, ()) {
+  const int p = *rc::gen::inRange(2, 9);
+  const int m = *rc::gen::inRange(1, p);
+  const int v = *rc::gen::inRange(1, 5);
+  const double all = makespan(interleaved(p, m, v), one_and_two);
+  RC_ASSERT(all >= 3.0 * (m * v + p - 1));
+  RC_ASSERT(makespan(plain(PipelineSchedule::kOneFOneB, p, m), one_and_two) == 3.0 * (m + p - 1));
 }
 
 RC_GTEST_PROP(PipelineScheduleProperty, OneForwardOneBackwardHoldsAtMostItsDistanceToTheEnd, ()) {
