@@ -91,12 +91,14 @@ GemmMachine DeviceModel::gemm_machine(DataType type, const GemmTable* table) con
     machine.memory_efficiency = table->memory_efficiency;
     machine.fixed_seconds = table->fixed_seconds;
     machine.fill_k = table->fill_k;
+    machine.split_seconds = table->split_seconds;
     machine.tiles = table->tiles;
     return machine;
   }
   machine.memory_efficiency = constant("gemm_memory_efficiency");
   machine.fixed_seconds = constant("gemm_fixed_seconds");
   machine.fill_k = constant("gemm_fill_k");
+  machine.split_seconds = machine.fixed_seconds;
   const int m = static_cast<int>(constant("gemm_tile_m"));
   const int n = static_cast<int>(constant("gemm_tile_n"));
   const double efficiency = constant(gemm_efficiency_name(type));

@@ -1,6 +1,7 @@
 #include "sim/compute/gemm_tiles.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -18,18 +19,31 @@ double tiles_along(std::int64_t size, int tile) {
   return std::ceil(static_cast<double>(size) / tile);
 }
 
+constexpr std::array<double, 5> kSplits = {1, 2, 4, 8, 16};
+constexpr double kSmallestK = 32;  // elements that the tensor cores take in at once
+
 TileTime fastest_tile(const GemmMachine& machine, const GemmOp& op) {
   TileTime best;
   const double sm_rate = machine.peak_flops_per_s / machine.sm_count;
+  const double k = static_cast<double>(op.k);
+  const double partial_bytes = 8.0 * static_cast<double>(op.m) * static_cast<double>(op.n) *
+                               static_cast<double>(op.batch);
   for (const GemmTile& tile : machine.tiles) {
-    TileTime time;
-    time.waves.tiles =
+    const double tiles =
         tiles_along(op.m, tile.m) * tiles_along(op.n, tile.n) * static_cast<double>(op.batch);
-    time.waves.waves = std::ceil(time.waves.tiles / machine.sm_count);
-    const double work =
-        2.0 * tile.m * tile.n * (static_cast<double>(op.k) + machine.fill_k);
-    time.seconds = time.waves.waves * work / (tile.efficiency * sm_rate);
-    if (time.seconds < best.seconds) best = time;
+    const double per_k = 2.0 * tile.m * tile.n / (tile.efficiency * sm_rate);
+    for (const double split : kSplits) {
+      TileTime time;
+      time.waves = {tiles * split, std::ceil(tiles * split / machine.sm_count)};
+      time.seconds =
+          time.waves.waves * per_k * (std::max(k / split, kSmallestK) + machine.fill_k);
+      if (split > 1) {
+        time.seconds +=
+            machine.split_seconds + split * partial_bytes / machine.memory_bytes_per_s;
+      }
+      if (time.seconds < best.seconds) best = time;
+      if (tiles * split >= machine.sm_count) break;  // every SM has work: no reason to split
+    }
   }
   return best;
 }

@@ -24,6 +24,7 @@ struct GemmMachine {
   double memory_efficiency = 1;   // share of it that a GEMM streams at
   double fixed_seconds = 0;       // one kernel's start and end
   double fill_k = 0;              // a tile's prologue and epilogue, in elements of k
+  double split_seconds = 0;       // further cost of splitting k over several units (split-K)
   std::vector<GemmTile> tiles;    // at least one; the fastest is taken, as a library would
 };
 
@@ -37,9 +38,11 @@ struct GemmMachine {
 
 /// Duration of a GEMM without any measured correction.
 ///
-///   T = fixed + max( min over tiles of  waves * 2 m_t n_t (k + fill_k) / (eff_t * peak / SMs),
+///   T = fixed + max( min over tiles and splits z of
+///                      waves * 2 m_t n_t (k / z + fill_k) / (eff_t * peak / SMs) + split(z),
 ///                    bytes / (memory_efficiency * bandwidth) )
-///   waves = ceil( batch * ceil(m / m_t) * ceil(n / n_t) / SMs )
+///   waves = ceil( z * batch * ceil(m / m_t) * ceil(n / n_t) / SMs )
+///   split(1) = 0, else split_seconds + 8 z batch m n / bandwidth: fp32 partial sums, written and read
 ///
 /// @pre m, n, k, batch >= 1 (contract).
 [[nodiscard]] double gemm_mechanism_seconds(const GemmMachine& machine, const GemmOp& op);

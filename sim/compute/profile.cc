@@ -187,6 +187,7 @@ GemmTable read_gemm(ObjectReader& reader) {
   table.memory_efficiency = reader.number("memory_efficiency", {0.001, 1});
   table.fixed_seconds = reader.number("fixed_s", {0, 1});
   table.fill_k = reader.number("fill_k", {0, 1e6});
+  table.split_seconds = reader.number("split_s", {0, 1});
   table.tiles = read_tiles(reader);
   table.log2_ratio = read_grid(reader, {"m", "n", "k"});
   table.held_out = read_error(reader.child("held_out"));

@@ -26,6 +26,7 @@ struct GemmTable {
   double memory_efficiency = 1;
   double fixed_seconds = 0;
   double fill_k = 0;
+  double split_seconds = 0;
   std::vector<GemmTile> tiles;
   GridTable log2_ratio;  // over m, n, k
   HeldOutError held_out;        // all points

@@ -33,7 +33,8 @@ Json gemm_json(const GemmTable& table) {
   Json json{{"dtype", to_string(table.type)},
             {"memory_efficiency", table.memory_efficiency},
             {"fixed_s", table.fixed_seconds},
-            {"fill_k", table.fill_k}};
+            {"fill_k", table.fill_k},
+            {"split_s", table.split_seconds}};
   json["tiles"] = Json::array();
   for (const GemmTile& tile : table.tiles) {
     json["tiles"].push_back({{"m", tile.m}, {"n", tile.n}, {"efficiency", tile.efficiency}});
