@@ -47,6 +47,18 @@ OperationCost activation_cost(const TrainingJob& job) {
   return {{2, 2, 1}, {4, 2, 1}};
 }
 
+AttentionImplementation implementation_of(AttentionKernel kernel) {
+  switch (kernel) {
+    case AttentionKernel::kFlash1: return AttentionImplementation::kFlash1;
+    case AttentionKernel::kFlash2: return AttentionImplementation::kFlash2;
+    case AttentionKernel::kFlash3: return AttentionImplementation::kFlash3;
+    case AttentionKernel::kCudnn: return AttentionImplementation::kCudnn;
+    case AttentionKernel::kFlash:
+    case AttentionKernel::kUnfused: break;
+  }
+  return AttentionImplementation::kAuto;
+}
+
 class LayerPrograms {
  public:
   LayerPrograms(const TrainingJob& job, int layer)
@@ -173,6 +185,7 @@ class LayerPrograms {
     op.head_dim = job_.model.head_dim;
     op.window = window_;
     op.type = base_type(job_);
+    op.implementation = implementation_of(job_.attention);
     return op;
   }
 

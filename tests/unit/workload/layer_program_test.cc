@@ -110,6 +110,15 @@ TEST(LayerProgram, AttentionCoreHoldsTheRanksHeads) {
   EXPECT_TRUE(attentions(layer.backward).front().backward);
 }
 
+TEST(LayerProgram, AttentionKernelIsPassedOn) {
+  TrainingJob job = test::job_a();
+  EXPECT_EQ(attentions(layer_program(job, 0, false).forward).front().implementation,
+            AttentionImplementation::kAuto);
+  job.attention = AttentionKernel::kFlash2;
+  EXPECT_EQ(attentions(layer_program(job, 0, false).backward).front().implementation,
+            AttentionImplementation::kFlash2);
+}
+
 // X = 134,217,728: 10 X 7/8 with sequence parallelism, 8 X 7/8 without.
 TEST(LayerProgram, TensorParallelTraffic) {
   TrainingJob job = test::job_a();
