@@ -11,7 +11,8 @@
 
 namespace foretrain {
 
-/// Names one pending event. Stays harmless after the event left the queue: `contains` is then false.
+/// Names one pending event. Stays harmless after the event left the queue: `contains` is then
+/// false.
 struct EventHandle {
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;  // 0: names no event
@@ -21,8 +22,9 @@ struct EventHandle {
 /// Priority queue of events: an indexed 4-ary heap over recycled slots.
 ///
 /// push, pop, cancel and reschedule take O(log n) comparisons, top and contains O(1). Memory grows
-/// to the largest number of events that were ever pending and is then reused: no heap allocation per
-/// event. A 4-ary heap is half as deep as a binary one, and four children share a cache line or two.
+/// to the largest number of events that were ever pending and is then reused: no heap allocation
+/// per event. A 4-ary heap is half as deep as a binary one, and four children share a cache line or
+/// two.
 /// @source LaMarca and Ladner, ACM J. Experimental Algorithmics 1 (1996).
 template <class Payload>
 class EventQueue {

@@ -62,14 +62,17 @@ class ActivityTable {
   [[nodiscard]] const Record& operator[](std::int32_t slot) const {
     return records_[static_cast<std::size_t>(slot)];
   }
-  [[nodiscard]] std::int32_t num_slots() const { return static_cast<std::int32_t>(records_.size()); }
+  [[nodiscard]] std::int32_t num_slots() const {
+    return static_cast<std::int32_t>(records_.size());
+  }
   [[nodiscard]] bool is_living(std::int32_t slot) const {
     return living_[static_cast<std::size_t>(slot)] != 0;
   }
 
  private:
   static constexpr std::int32_t kGone = -1;
-  static constexpr std::size_t kSmallWindow = 1024;  // below it, compacting costs more than it frees
+  static constexpr std::size_t kSmallWindow =
+      1024;  // below it, compacting costs more than it frees
 
   [[nodiscard]] std::size_t offset(ActivityId id) const {
     FORETRAIN_EXPECTS(contains(id), "no such activity in flight");

@@ -13,16 +13,17 @@ namespace foretrain {
 
 /// Colour refinement on the bipartite graph of columns and links.
 ///
-/// Start: a column's colour is (share, cap, multiplicity), a link's its capacity. Each round appends
-/// the multiset of (neighbour's colour, weight), until the number of colours stops growing. The
-/// partition is then equitable: every link of a class carries the same total weight of each column
-/// class, and every column of a class touches the same link classes. By induction over the rounds of
-/// progressive filling the rates are equal inside a class and equal those of the quotient
+/// Start: a column's colour is (share, cap, multiplicity), a link's its capacity. Each round
+/// appends the multiset of (neighbour's colour, weight), until the number of colours stops growing.
+/// The partition is then equitable: every link of a class carries the same total weight of each
+/// column class, and every column of a class touches the same link classes. By induction over the
+/// rounds of progressive filling the rates are equal inside a class and equal those of the quotient
 ///   for each link class L:  sum over column classes F of a(L, F) * rate(F) <= capacity(L),
 /// with a(L, F) = weight of all F on one link of L. Colours are 64-bit hashes: for 10^5 objects two
 /// different ones coincide with probability below 10^-9.
 /// O(E) per round plus sorting the colours.
-/// @source Grohe, Kersting, Mladenov, Selman, "Dimension reduction via colour refinement", ESA 2014.
+/// @source Grohe, Kersting, Mladenov, Selman, "Dimension reduction via colour refinement", ESA
+/// 2014.
 class ColourRefinement {
  public:
   /// False if the quotient would not be at most half as large as the problem: it is then not built.
@@ -50,7 +51,8 @@ class ColourRefinement {
 
   std::vector<std::uint64_t> column_colour_, link_colour_, scratch_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> order_;
-  std::vector<std::uint32_t> column_class_, first_column_, link_class_, first_link_, representative_;
+  std::vector<std::uint32_t> column_class_, first_column_, link_class_, first_link_,
+      representative_;
   std::vector<Coefficient> coefficients_;
   MaxMinProblem quotient_;
 };

@@ -18,9 +18,7 @@ double cap_or_none(DataRate cap) {
 }  // namespace
 
 FluidNetwork::FluidNetwork(const LinkCapacities& capacities, FluidOptions options)
-    : options_(options),
-      links_(capacities.size()),
-      forgotten_bytes_(capacities.size(), 0.0) {
+    : options_(options), links_(capacities.size()), forgotten_bytes_(capacities.size(), 0.0) {
   for (std::size_t i = 0; i < capacities.size(); ++i) {
     links_[i].capacity = capacities[i].bytes_per_second();
     FORETRAIN_EXPECTS(links_[i].capacity >= 0, "capacity must not be negative");
@@ -53,8 +51,8 @@ ActivityId FluidNetwork::start(SimTime now, const ActivitySpec& spec) {
   begin_change(now);
   if (classes_.has_garbage()) collect_garbage();
   bool is_new_usage = false;
-  const std::int32_t class_id = classes_.acquire(spec.usage, cap_or_none(spec.rate_cap),
-                                                 spec.share_weight, is_new_usage);
+  const std::int32_t class_id =
+      classes_.acquire(spec.usage, cap_or_none(spec.rate_cap), spec.share_weight, is_new_usage);
   if (is_new_usage) check(spec.usage);  // a known one was checked before
   if (active_.size() < classes_.num_ids()) active_.resize(classes_.num_ids());
   const auto [id, slot] = activities_.add();
@@ -105,8 +103,8 @@ void FluidNetwork::set_rate_cap(SimTime now, ActivityId id, DataRate cap) {
   const std::int32_t new_class = classes_.acquire_with_cap(old_class, cap_or_none(cap));
   if (active_.size() < classes_.num_ids()) active_.resize(classes_.num_ids());
   if (activity.phase == Phase::kFlowing && new_class != old_class) {
-    const bool is_due = completions_.contains(activity.event) &&
-                        completions_.key(activity.event).time <= now;
+    const bool is_due =
+        completions_.contains(activity.event) && completions_.key(activity.event).time <= now;
     const double left = activity.remaining - work_in(now_ - activity.updated, activity.rate);
     activity.remaining = is_due ? 0.0 : std::max(left, 0.0);
     mark_changed(old_class);
@@ -177,8 +175,8 @@ std::span<const double> FluidNetwork::link_bytes() const {
     moved_[static_cast<std::size_t>(slot)] = moved_since(a.work, a.remaining, a.rate, a.updated);
   }
   // What was played ahead has not happened yet: the oldest journal entry tells the state of now.
-  const std::size_t first = first_ahead_ < ahead_.size() ? ahead_[first_ahead_].first_touched
-                                                         : touched_.size();
+  const std::size_t first =
+      first_ahead_ < ahead_.size() ? ahead_[first_ahead_].first_touched : touched_.size();
   for (std::size_t i = touched_.size(); i-- > first;) {
     const Touched& t = touched_[i];
     const Activity& a = activities_[t.slot];

@@ -22,8 +22,8 @@ namespace foretrain {
 
 /// Shortcuts of the solver. None changes a rate by more than rounding.
 struct FluidOptions {
-  bool memo = true;      // remember the rates of recurring sets
-  bool quotient = true;  // solve large symmetric components on their colour classes
+  bool memo = true;                     // remember the rates of recurring sets
+  bool quotient = true;                 // solve large symmetric components on their colour classes
   std::size_t quotient_threshold = 64;  // active classes of a component above which to try
 };
 
@@ -31,16 +31,16 @@ struct FluidOptions {
 struct FluidStatistics {
   std::int64_t components = 0;  // components whose rates were asked for
   std::int64_t memo_hits = 0;
-  std::int64_t solves = 0;      // by progressive filling
-  std::int64_t quotients = 0;   // of these, on colour classes
-  std::int64_t rollbacks = 0;   // looks ahead that a change made void
+  std::int64_t solves = 0;     // by progressive filling
+  std::int64_t quotients = 0;  // of these, on colour classes
+  std::int64_t rollbacks = 0;  // looks ahead that a change made void
 };
 
 /// Weighted max-min fair sharing over time.
 ///
-/// State is kept per class of identical activities (UsageClasses): links list the active classes that
-/// cross them, so the k-th identical transfer costs no incidence. Changes are collected; the first
-/// question about rates or completions solves, once, each component that they touched.
+/// State is kept per class of identical activities (UsageClasses): links list the active classes
+/// that cross them, so the k-th identical transfer costs no incidence. Changes are collected; the
+/// first question about rates or completions solves, once, each component that they touched.
 ///
 /// Activities in their latency phase join at a later instant. next_completion() must see past such
 /// instants, so it plays them and keeps a journal; a change that comes before them takes them back.
@@ -63,14 +63,14 @@ class FluidNetwork final : public NetworkModel {
   enum class Phase : std::uint8_t { kLatency, kFlowing, kEmpty };  // kEmpty: no bytes to move
   struct Activity {
     double work = 0;
-    double remaining = 0;            // at `updated`
+    double remaining = 0;  // at `updated`
     double rate = 0;
-    std::int64_t updated = 0;        // ps
-    std::int64_t flow_start = 0;     // ps, end of the latency
+    std::int64_t updated = 0;     // ps
+    std::int64_t flow_start = 0;  // ps, end of the latency
     ActivityId id;
     std::int32_t class_id = 0;
-    std::int32_t member = 0;         // position among the class's members while flowing
-    EventHandle event;               // in completions_ or latencies_
+    std::int32_t member = 0;  // position among the class's members while flowing
+    EventHandle event;        // in completions_ or latencies_
     Phase phase = Phase::kLatency;
   };
   struct ActiveClass {
@@ -78,9 +78,9 @@ class FluidNetwork final : public NetworkModel {
     std::span<const LinkUse> usage;     // of UsageClasses, near at hand while active
     std::uint64_t content = 0;          // likewise
     std::uint64_t visited = 0;
-    std::vector<std::int32_t> places;   // position in the list of each link of its usage
+    std::vector<std::int32_t> places;  // position in the list of each link of its usage
     double rate = 0;
-    double done = 0;                    // bytes of work of members that ended
+    double done = 0;  // bytes of work of members that ended
     bool changed = false;
   };
   struct LinkMember {
@@ -92,7 +92,7 @@ class FluidNetwork final : public NetworkModel {
     std::vector<LinkMember> members;  // active classes
     double capacity = 0;              // bytes per second
     std::uint64_t visited = 0;
-    std::uint64_t numbered = 0;       // problem in which it is link `number`
+    std::uint64_t numbered = 0;  // problem in which it is link `number`
     std::uint32_t number = 0;
   };
   // Journal of one instant played ahead of `now_`.
@@ -151,13 +151,13 @@ class FluidNetwork final : public NetworkModel {
 
   ActivityTable<Activity> activities_;
   UsageClasses classes_;
-  std::vector<ActiveClass> active_;                  // by class id
+  std::vector<ActiveClass> active_;  // by class id
   std::vector<Link> links_;
   EventQueue<std::int32_t> completions_, latencies_;  // slots
 
-  std::vector<std::int32_t> changed_;                // classes
+  std::vector<std::int32_t> changed_;  // classes
   std::uint64_t visit_ = 0;
-  std::vector<std::int32_t> component_;              // classes
+  std::vector<std::int32_t> component_;  // classes
   std::vector<std::pair<std::uint64_t, std::int32_t>> by_content_;
   std::vector<std::uint64_t> key_;
   std::vector<double> rates_, quotient_rates_;
@@ -174,7 +174,7 @@ class FluidNetwork final : public NetworkModel {
   std::vector<std::int32_t> joined_;
   std::vector<ClassRate> class_rates_;
 
-  std::vector<double> forgotten_bytes_;              // of classes no longer known, by link
+  std::vector<double> forgotten_bytes_;  // of classes no longer known, by link
   mutable std::vector<double> link_bytes_, moved_, class_bytes_;  // scratch of link_bytes()
 };
 

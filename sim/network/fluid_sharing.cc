@@ -32,8 +32,8 @@ void FluidNetwork::leave(std::int32_t slot) {
   if (group.members.empty()) detach(activity.class_id);
 }
 
-// A usage names links all over a large fabric: asking for all of them at once, rather than one after
-// the other, hides most of the wait for memory.
+// A usage names links all over a large fabric: asking for all of them at once, rather than one
+// after the other, hides most of the wait for memory.
 void FluidNetwork::prefetch_links(std::span<const LinkUse> usage) const {
   for (const LinkUse& use : usage) __builtin_prefetch(&links_[use.link.position()]);
 }
@@ -165,7 +165,8 @@ void FluidNetwork::rates_of_component() {
   if (use_memo) memo_.remember(key_, rates_);
 }
 
-// A link that one class has for itself only bounds that class; the others become links of the problem.
+// A link that one class has for itself only bounds that class; the others become links of the
+// problem.
 void FluidNetwork::build_problem() {
   problem_.clear();
   ++problem_number_;

@@ -142,9 +142,9 @@ class IdealNetwork final : public NetworkModel {
     const std::int64_t duration = work_time_ps(activity.remaining, activity.rate);
     completions_.cancel(activity.event);
     if (duration == kNeverPs) return;
-    activity.event = completions_.push({from_ps(activity.updated + duration),
-                                        EventPhase::kCompletion, activity.id.index(), 0},
-                                       slot);
+    activity.event = completions_.push(
+        {from_ps(activity.updated + duration), EventPhase::kCompletion, activity.id.index(), 0},
+        slot);
   }
 
   std::vector<double> capacity_;  // bytes per second

@@ -7,7 +7,8 @@
 
 namespace foretrain {
 
-/// Linear probing at most half full. O(1) expected; grows by doubling. Entries leave only by clear().
+/// Linear probing at most half full. O(1) expected; grows by doubling. Entries leave only by
+/// clear().
 class InternTable {
  public:
   static constexpr std::int32_t kNone = -1;

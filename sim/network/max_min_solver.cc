@@ -23,8 +23,7 @@ void MaxMinProblem::clear() {
   entry_weight.clear();
 }
 
-void MaxMinProblem::end_column(double column_share, double column_cap,
-                               double column_multiplicity) {
+void MaxMinProblem::end_column(double column_share, double column_cap, double column_multiplicity) {
   begin.push_back(static_cast<std::uint32_t>(entry_link.size()));
   share.push_back(column_share);
   cap.push_back(column_cap);
@@ -107,7 +106,8 @@ void MaxMinSolver::fill(const MaxMinProblem& problem, std::vector<double>& rates
   last_level_ = 0;
   std::size_t next_bound = 0;
   while (growing_ > 0) {
-    while (next_bound < bounds_.size() && rates[bounds_[next_bound].second] != kGrowing) ++next_bound;
+    while (next_bound < bounds_.size() && rates[bounds_[next_bound].second] != kGrowing)
+      ++next_bound;
     const double bound_level = next_bound < bounds_.size() ? bounds_[next_bound].first : kInfinity;
     const double level = std::min(bound_level, next_link_level(problem, rates));
     FORETRAIN_ASSERT(level < kInfinity, "a growing activity must meet a link or a cap");

@@ -16,13 +16,13 @@ namespace foretrain {
 /// their sums were rounded differently.
 inline constexpr double kLevelTolerance = 1e-12;
 
-/// Columns (kinds of activities with a multiplicity) and the links that they touch. Links are numbered
-/// as they are added. Filled again for each solve; buffers are kept.
+/// Columns (kinds of activities with a multiplicity) and the links that they touch. Links are
+/// numbered as they are added. Filled again for each solve; buffers are kept.
 struct MaxMinProblem {
-  std::vector<double> capacity;           // bytes per second, by link
-  std::vector<double> share;              // by column
-  std::vector<double> cap;                // bytes per second, by column; infinite: none
-  std::vector<double> multiplicity;       // identical activities that the column stands for
+  std::vector<double> capacity;            // bytes per second, by link
+  std::vector<double> share;               // by column
+  std::vector<double> cap;                 // bytes per second, by column; infinite: none
+  std::vector<double> multiplicity;        // identical activities that the column stands for
   std::vector<std::uint32_t> begin = {0};  // of its entries, by column; one more than columns
   std::vector<std::uint32_t> entry_link;
   std::vector<double> entry_weight;
@@ -61,10 +61,10 @@ class MaxMinSolver {
   enum class Key : std::uint8_t { kExact, kApproximate, kStale };
   struct Link {
     double capacity = 0;
-    double frozen = 0;      // load of frozen columns
-    double claim = 0;       // sum of multiplicity * weight * share of growing columns
+    double frozen = 0;  // load of frozen columns
+    double claim = 0;   // sum of multiplicity * weight * share of growing columns
     double initial_claim = 0;
-    double level = 0;       // key in the heap: exact, or a lower bound
+    double level = 0;  // key in the heap: exact, or a lower bound
     std::uint32_t growing = 0;
     Key key = Key::kExact;
   };
@@ -90,12 +90,12 @@ class MaxMinSolver {
   std::vector<Link> links_;
   std::vector<std::uint32_t> degree_;
   std::vector<std::uint32_t> link_begin_;
-  std::vector<Entry> entries_;               // by link; columns ascend
-  std::vector<double> bound_;                // by column: cap and unshared links
+  std::vector<Entry> entries_;                            // by link; columns ascend
+  std::vector<double> bound_;                             // by column: cap and unshared links
   std::vector<std::pair<double, std::uint32_t>> bounds_;  // (level, column), ascending
   std::vector<std::uint32_t> heap_;
   std::vector<std::uint32_t> saturated_;
-  std::size_t growing_ = 0;                  // columns not frozen
+  std::size_t growing_ = 0;  // columns not frozen
   double last_level_ = 0;
 };
 

@@ -22,11 +22,11 @@ struct LinkUse {
 /// together, the slowest paces it. Rates are the weighted max-min fair allocation under
 /// sum over activities (weight * rate) <= capacity on every link, rate <= rate_cap.
 struct ActivitySpec {
-  std::vector<LinkUse> usage;     // sorted by link, no duplicates, weights > 0; may be empty if capped
-  double work_bytes = 0;          // >= 0
-  DataRate rate_cap;              // 0: none
-  double share_weight = 1;        // an activity's claim grows with it (number of flows it stands for)
-  SimDuration latency{};          // passes before the first byte moves
+  std::vector<LinkUse> usage;  // sorted by link, no duplicates, weights > 0; may be empty if capped
+  double work_bytes = 0;       // >= 0
+  DataRate rate_cap;           // 0: none
+  double share_weight = 1;     // an activity's claim grows with it (number of flows it stands for)
+  SimDuration latency{};       // passes before the first byte moves
 };
 
 class NetworkModel {

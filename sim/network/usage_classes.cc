@@ -12,9 +12,8 @@ std::uint64_t hash_usage(std::span<const LinkUse> usage) {
   // One multiplication deep per link; the constants are odd words without structure.
   std::uint64_t hash = usage.size();
   for (const LinkUse& use : usage) {
-    const std::uint64_t word =
-        std::uint64_t{use.link.position()} * 0x9e3779b97f4a7c15ULL +
-        std::bit_cast<std::uint64_t>(use.weight) * 0xc2b2ae3d27d4eb4fULL;
+    const std::uint64_t word = std::uint64_t{use.link.position()} * 0x9e3779b97f4a7c15ULL +
+                               std::bit_cast<std::uint64_t>(use.weight) * 0xc2b2ae3d27d4eb4fULL;
     hash = (std::rotl(hash, 29) ^ word) * 0xff51afd7ed558ccdULL;
   }
   return mix_bits(hash);
@@ -38,8 +37,7 @@ std::int32_t UsageClasses::acquire_with_cap(std::int32_t id, double cap) {
   return acquire_class(base.pattern, cap, base.share);
 }
 
-std::int32_t UsageClasses::find_or_add_pattern(std::span<const LinkUse> usage,
-                                               bool& is_new) {
+std::int32_t UsageClasses::find_or_add_pattern(std::span<const LinkUse> usage, bool& is_new) {
   const std::uint64_t hash = hash_usage(usage);
   const std::int32_t found = pattern_index_.find(
       hash, [&](std::int32_t id) { return is_same(patterns_[position(id)].usage, usage); });
@@ -62,12 +60,18 @@ std::int32_t UsageClasses::find_or_add_pattern(std::span<const LinkUse> usage,
 }
 
 std::int32_t UsageClasses::acquire_class(std::int32_t pattern, double cap, double share) {
-  const std::uint64_t content =
-      mix_pair(mix_pair(patterns_[position(pattern)].hash, cap), share);
-  std::int32_t id = class_index_.find(content, [&](std::int32_t other) {
+  const auto is_wanted = [&](std::int32_t other) {
     const Class& known = classes_[position(other)];
     return known.pattern == pattern && known.cap == cap && known.share == share;
-  });
+  };
+  Pattern& owner = patterns_[position(pattern)];
+  std::int32_t id = owner.latest_class;
+  if (owner.references > 0 && classes_[position(id)].known && is_wanted(id)) {
+    if (classes_[position(id)].references++ == 0) ++num_referenced_;
+    return id;
+  }
+  const std::uint64_t content = mix_pair(mix_pair(owner.hash, cap), share);
+  id = class_index_.find(content, is_wanted);
   if (id == InternTable::kNone) {
     if (free_classes_.empty()) {
       id = static_cast<std::int32_t>(classes_.size());
@@ -78,9 +82,10 @@ std::int32_t UsageClasses::acquire_class(std::int32_t pattern, double cap, doubl
     }
     classes_[position(id)] = {pattern, cap, share, content, 0, true};
     class_index_.insert(content, id);
-    ++patterns_[position(pattern)].references;
+    ++owner.references;
     ++num_known_;
   }
+  owner.latest_class = id;
   if (classes_[position(id)].references++ == 0) ++num_referenced_;
   return id;
 }

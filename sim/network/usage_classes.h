@@ -46,7 +46,8 @@ class UsageClasses {
   struct Pattern {
     std::vector<LinkUse> usage;
     std::uint64_t hash = 0;
-    std::int32_t references = 0;  // classes that have it
+    std::int32_t references = 0;    // classes that have it
+    std::int32_t latest_class = 0;  // most usages only ever have one
   };
   struct Class {
     std::int32_t pattern = 0;
@@ -57,7 +58,9 @@ class UsageClasses {
     bool known = false;
   };
 
-  [[nodiscard]] static std::size_t position(std::int32_t id) { return static_cast<std::size_t>(id); }
+  [[nodiscard]] static std::size_t position(std::int32_t id) {
+    return static_cast<std::size_t>(id);
+  }
   std::int32_t find_or_add_pattern(std::span<const LinkUse> usage, bool& is_new);
   std::int32_t acquire_class(std::int32_t pattern, double cap, double share);
 

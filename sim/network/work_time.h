@@ -12,9 +12,9 @@ namespace foretrain {
 /// An instant that never comes.
 inline constexpr std::int64_t kNeverPs = std::numeric_limits<std::int64_t>::max();
 
-/// Picoseconds to move `work_bytes` at `bytes_per_second`, rounded up; at least 1 for positive work.
-/// A product that exceeds a whole number only by rounding errors of a few operations in double
-/// precision counts as that number: 16 MiB at 50 GB/s take 335 544 320 ps, not one more.
+/// Picoseconds to move `work_bytes` at `bytes_per_second`, rounded up; at least 1 for positive
+/// work. A product that exceeds a whole number only by rounding errors of a few operations in
+/// double precision counts as that number: 16 MiB at 50 GB/s take 335 544 320 ps, not one more.
 /// kNeverPs if the rate is 0 or the time exceeds what a SimDuration can hold.
 [[nodiscard]] inline std::int64_t work_time_ps(double work_bytes, double bytes_per_second) {
   if (work_bytes <= 0) return 0;

@@ -35,8 +35,8 @@ ActivitySpec random_activity(Draws& draws, int first_link, int num_links, int le
   return spec;
 }
 
-// 10 000 activities of 12 links in flight on 100 000 links, four to a neighbourhood of 40 links; each
-// completion starts another one. range(0): distinct usages per neighbourhood.
+// 10 000 activities of 12 links in flight on 100 000 links, four to a neighbourhood of 40 links;
+// each completion starts another one. range(0): distinct usages per neighbourhood.
 void churn(benchmark::State& state) {
   constexpr int kNeighbourhoods = 2500;
   constexpr int kLinks = 40;
@@ -51,7 +51,8 @@ void churn(benchmark::State& state) {
       LinkCapacities(kNeighbourhoods * kLinks, gigabytes_per_second(50)), FluidOptions{});
   std::vector<int> neighbourhood_of;
   const auto start = [&](SimTime now, int neighbourhood) {
-    network->start(now, pool[static_cast<std::size_t>(neighbourhood * pool_size + draws.below(pool_size))]);
+    network->start(
+        now, pool[static_cast<std::size_t>(neighbourhood * pool_size + draws.below(pool_size))]);
     neighbourhood_of.push_back(neighbourhood);
   };
   for (int i = 0; i < kNeighbourhoods * kInFlight; ++i) start(SimTime{}, i % kNeighbourhoods);
@@ -117,7 +118,8 @@ void solve_random(benchmark::State& state) {
 }
 BENCHMARK(solve_random)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
-// All-to-all on an 8 x 8 x 4 torus by dimension order: 65 280 flows at once, no two rounds of equal sums.
+// All-to-all on an 8 x 8 x 4 torus by dimension order: 65 280 flows at once, no two rounds of equal
+// sums.
 std::vector<ActivitySpec> torus_all_to_all() {
   const int size[3] = {8, 8, 4};
   constexpr int kRanks = 256;
@@ -194,8 +196,9 @@ void ring_1024_by_steps(benchmark::State& state) {
       network->advance_into(now, completed);
     }
   }
-  state.counters["transfers_per_s"] = benchmark::Counter(
-      2.0 * (kRanks - 1) * kRanks * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["transfers_per_s"] =
+      benchmark::Counter(2.0 * (kRanks - 1) * kRanks * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate);
 }
 BENCHMARK(ring_1024_by_steps)->Unit(benchmark::kMillisecond)->Iterations(1);
 
@@ -204,7 +207,8 @@ void ring_1024_coupled(benchmark::State& state) {
   ActivitySpec ring;
   for (int link = 0; link < 6144; ++link) ring.usage.push_back({LinkId{link}, 1});
   ring.work_bytes = 1 << 30;
-  const auto network = make_fluid_network(LinkCapacities(6144, gigabytes_per_second(50)), FluidOptions{});
+  const auto network =
+      make_fluid_network(LinkCapacities(6144, gigabytes_per_second(50)), FluidOptions{});
   std::vector<ActivityId> completed;
   SimTime now{};
   for (auto _ : state) {

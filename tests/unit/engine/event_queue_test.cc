@@ -67,10 +67,9 @@ class NaiveQueue {
 
 RC_GTEST_PROP(EventQueue, AgreesWithLinearSearch, ()) {
   // Small ranges of time, phase and entity make ties the rule, not the exception.
-  const auto commands =
-      *rc::gen::container<std::vector<std::tuple<int, int, int, int>>>(rc::gen::tuple(
-          rc::gen::inRange(0, 6), rc::gen::inRange(0, 5), rc::gen::inRange(0, 4),
-          rc::gen::inRange(0, 1000)));
+  const auto commands = *rc::gen::container<std::vector<std::tuple<int, int, int, int>>>(
+      rc::gen::tuple(rc::gen::inRange(0, 6), rc::gen::inRange(0, 5), rc::gen::inRange(0, 4),
+                     rc::gen::inRange(0, 1000)));
   EventQueue<int> queue;
   NaiveQueue oracle;
   std::vector<EventHandle> handles;
@@ -129,15 +128,16 @@ TEST(EventQueue, DoesNotAllocateInSteadyState) {
   for (int i = 0; i < 20'000; ++i) {
     now = queue.top_key().time.time_since_epoch().count();
     const int entity = queue.pop();
-    const auto delay = static_cast<std::int64_t>(random.below(1000, 0, static_cast<std::uint64_t>(i)));
+    const auto delay =
+        static_cast<std::int64_t>(random.below(1000, 0, static_cast<std::uint64_t>(i)));
     const EventHandle handle = queue.push(key_of(now + delay, 0, entity, i), entity);
     queue.reschedule(handle, key_of(now + delay / 2, 0, entity, i));
   }
   EXPECT_EQ(testing::num_allocations(), before);
 }
 
-// One server, Poisson arrivals at rate lambda, first come first served, driven by the queue: arrivals
-// and departures are events. Time unit: one nanosecond per unit of mean service.
+// One server, Poisson arrivals at rate lambda, first come first served, driven by the queue:
+// arrivals and departures are events. Time unit: one nanosecond per unit of mean service.
 double mean_waiting_time(double lambda, bool fixed_service, int num_customers) {
   const RandomStream random{20261201, RandomPurpose::kTest};
   const auto exponential = [&](std::uint64_t entity, int index) {
@@ -175,9 +175,9 @@ double mean_waiting_time(double lambda, bool fixed_service, int num_customers) {
 }
 
 // Pollaczek and Khinchine: W = lambda E[S^2] / (2 (1 - rho)). With mean service 1 and rho = 0.5:
-// exponential service E[S^2] = 2: W = 1; fixed service E[S^2] = 1: W = 0.5. The standard error of the
-// mean of n correlated waits is sd * sqrt((1 + r) / ((1 - r) n)); at rho = 0.5 (sd = sqrt(3), correlation
-// time about 10 customers) and n = 400 000 that is below 0.012.
+// exponential service E[S^2] = 2: W = 1; fixed service E[S^2] = 1: W = 0.5. The standard error of
+// the mean of n correlated waits is sd * sqrt((1 + r) / ((1 - r) n)); at rho = 0.5 (sd = sqrt(3),
+// correlation time about 10 customers) and n = 400 000 that is below 0.012.
 TEST(QueueingTheory, WaitOfSingleServerMatchesClosedForm) {
   constexpr double kFourStandardErrors = 0.05;
   EXPECT_NEAR(mean_waiting_time(0.5, false, 400'000), 1.0, kFourStandardErrors);

@@ -27,10 +27,12 @@ LinkCapacities links_of(int count, double bytes_per_second) {
                         DataRate::from_bytes_per_second(bytes_per_second));
 }
 
-// Random starts, cancellations, caps and completions. After each, the rate of every flowing activity must be
-// what one solve of all of them from scratch gives, bit for bit unless the quotient was used.
+// Random starts, cancellations, caps and completions. After each, the rate of every flowing
+// activity must be what one solve of all of them from scratch gives, bit for bit unless the
+// quotient was used.
 void check_random_history(std::uint64_t seed, FluidOptions options, double tolerance) {
-  const auto random = random_network(seed, {.max_links = 16, .max_activities = 24, .round_numbers = seed % 2 == 0});
+  const auto random =
+      random_network(seed, {.max_links = 16, .max_activities = 24, .round_numbers = seed % 2 == 0});
   const RandomStream stream{seed, RandomPurpose::kTest};
   const auto network = make_fluid_network(random.capacities, options);
   std::map<ActivityId, ActivitySpec> living;
@@ -57,7 +59,8 @@ void check_random_history(std::uint64_t seed, FluidOptions options, double toler
       living.erase(at);
     } else if (action == 5) {
       const auto at = chosen();
-      at->second.rate_cap = DataRate::from_bytes_per_second(1e8 * static_cast<double>(1 + below(50, 3)));
+      at->second.rate_cap =
+          DataRate::from_bytes_per_second(1e8 * static_cast<double>(1 + below(50, 3)));
       network->set_rate_cap(at_ps(now), at->first, at->second.rate_cap);
     } else if (const auto next = network->next_completion()) {
       now = action == 6 ? ps_of(*next) : now + (ps_of(*next) - now) / 2;
@@ -95,8 +98,9 @@ ActivitySpec flow(std::vector<LinkUse> usage, double work = 1e6) {
   return spec;
 }
 
-// All-to-all of pods: each rank has an up and a down link, each pod a pair of trunk links (oversubscribed,
-// one of them slower). Classes: pairs inside a pod, across pods, from and to the slow pod.
+// All-to-all of pods: each rank has an up and a down link, each pod a pair of trunk links
+// (oversubscribed, one of them slower). Classes: pairs inside a pod, across pods, from and to the
+// slow pod.
 std::vector<ActivitySpec> pod_all_to_all(int pods, int ranks_per_pod) {
   const int ranks = pods * ranks_per_pod;
   std::vector<ActivitySpec> flows;
@@ -179,8 +183,8 @@ TEST(FluidShortcuts, MemoKnowsRecurringSets) {
   std::int64_t solves_of_first_round = 0;
   for (int round = 0; round < 50; ++round) {
     for (int phase = 0; phase < 4; ++phase) {
-      const SimTime now = network->next_completion().value_or(
-          at_ps(1'000'000'000'000LL * (4 * round + phase)));
+      const SimTime now =
+          network->next_completion().value_or(at_ps(1'000'000'000'000LL * (4 * round + phase)));
       for (int i = 0; i <= phase; ++i) {
         network->start(now, flow({{LinkId{0}, 1}, {LinkId{1 + i}, 1}}, 1e6 * (1 + i)));
       }
@@ -189,7 +193,8 @@ TEST(FluidShortcuts, MemoKnowsRecurringSets) {
     if (round == 0) solves_of_first_round = network->statistics().solves;
   }
   const FluidStatistics& statistics = network->statistics();
-  // A phase of p + 1 transfers passes through sets of p + 1, p, … 2 classes: 1 + 2 + 3 sets a round.
+  // A phase of p + 1 transfers passes through sets of p + 1, p, … 2 classes: 1 + 2 + 3 sets a
+  // round.
   EXPECT_EQ(statistics.memo_hits, 49 * 6);
   // Sets of one class are solved directly, which is cheaper than remembering them.
   EXPECT_LT(statistics.solves, solves_of_first_round + 50 * 8);
@@ -214,6 +219,32 @@ TEST(FluidShortcuts, OnlyTheTouchedComponentIsSolved) {
   EXPECT_EQ(network->statistics().components, before + 1);
 }
 
+// A class that was forgotten while its usage lives on must come back as a known one.
+TEST(UsageClasses, ForgottenCapOfALivingUsageComesBack) {
+  const std::vector<LinkUse> usage = {{LinkId{3}, 1}};
+  UsageClasses classes;
+  bool is_new = false;
+  const std::int32_t kept = classes.acquire(usage, 1e9, 1, is_new);
+  EXPECT_TRUE(is_new);
+  const std::int32_t dropped = classes.acquire_with_cap(kept, 2e9);
+  EXPECT_NE(dropped, kept);
+  classes.release(dropped);
+  classes.collect();
+  const std::int32_t other = classes.acquire(usage, 3e9, 1, is_new);  // may take the free id
+  EXPECT_FALSE(is_new);
+  const std::int32_t again = classes.acquire(usage, 2e9, 1, is_new);
+  EXPECT_NE(again, other);
+  EXPECT_EQ(classes.cap(again), 2e9);
+  EXPECT_EQ(classes.acquire(usage, 2e9, 1, is_new), again);
+  classes.release(again);
+  classes.release(again);
+  classes.release(other);
+  classes.release(kept);
+  classes.collect();
+  (void)classes.acquire(usage, 1e9, 1, is_new);
+  EXPECT_TRUE(is_new);
+}
+
 // More distinct usages than the network keeps: forgetting must not disturb what still runs.
 TEST(FluidShortcuts, ForgettingOldClassesChangesNothing) {
   constexpr int kLinks = 64;
@@ -223,7 +254,8 @@ TEST(FluidShortcuts, ForgettingOldClassesChangesNothing) {
     const double weight = 1 + i * 1e-5;  // a new usage each time
     const SimTime now = network->next_completion().value_or(at_ps(0));
     (void)network->advance(i == 0 ? at_ps(0) : now);
-    network->start(i == 0 ? at_ps(0) : now, flow({{LinkId{0}, weight}, {LinkId{1 + i % 63}, 1}}, 1e3));
+    network->start(i == 0 ? at_ps(0) : now,
+                   flow({{LinkId{0}, weight}, {LinkId{1 + i % 63}, 1}}, 1e3));
   }
   const std::int64_t last_weight_index = 59'999;
   const double level = 10e9 / (1 + 1 + static_cast<double>(last_weight_index) * 1e-5);

@@ -40,9 +40,9 @@ std::vector<double> solve(const LinkCapacities& capacities,
   return bytes_per_second(max_min_rates(capacities, activities));
 }
 
-// Bertsekas and Gallager's textbook line: links 0, 1, 2 of capacity 1; a long flow over all three and
-// short ones: one on link 0, one on link 1, three on link 2. Link 2 has 4 flows: level 1/4 freezes the
-// long flow and the three; links 0 and 1 then have 3/4 left for one flow each.
+// Bertsekas and Gallager's textbook line: links 0, 1, 2 of capacity 1; a long flow over all three
+// and short ones: one on link 0, one on link 1, three on link 2. Link 2 has 4 flows: level 1/4
+// freezes the long flow and the three; links 0 and 1 then have 3/4 left for one flow each.
 TEST(MaxMin, FillsLineOfThreeLinks) {
   const auto rates =
       solve(gigabytes_each({1, 1, 1}),
@@ -53,16 +53,16 @@ TEST(MaxMin, FillsLineOfThreeLinks) {
   EXPECT_EQ(rates, expected);
 }
 
-// A coupled activity crosses link 0 with weight 2 and link 1 with weight 1/2; a plain flow shares link 0.
-// Level t: 2 t + t = 6 GB/s, t = 2 GB/s for both; link 1 carries 1 of 6.
+// A coupled activity crosses link 0 with weight 2 and link 1 with weight 1/2; a plain flow shares
+// link 0. Level t: 2 t + t = 6 GB/s, t = 2 GB/s for both; link 1 carries 1 of 6.
 TEST(MaxMin, WeightsAreBytesPerByteOfWork) {
   const auto rates = solve(gigabytes_each({6, 6}), {on_links({{LinkId{0}, 2}, {LinkId{1}, 0.5}}),
                                                     on_links({{LinkId{0}, 1}})});
   EXPECT_EQ(rates, (std::vector<double>{2e9, 2e9}));
 }
 
-// An activity that stands for 3 flows claims thrice: 3 t + t = 8 GB/s, t = 2: rates 6 and 2. With a cap of
-// 3 on the heavy one the other takes the rest: 5.
+// An activity that stands for 3 flows claims thrice: 3 t + t = 8 GB/s, t = 2: rates 6 and 2. With a
+// cap of 3 on the heavy one the other takes the rest: 5.
 TEST(MaxMin, ShareWeightAndCapDecideTheSplit) {
   ActivitySpec heavy = on_links({{LinkId{0}, 1}});
   heavy.share_weight = 3;
@@ -78,8 +78,9 @@ TEST(MaxMin, DeadLinkStopsItsActivitiesOnly) {
   EXPECT_EQ(rates, (std::vector<double>{0, 4e9}));
 }
 
-// All-to-all of n ranks over a switch: n (n - 1) flows, each over its source's and its destination's
-// link. By symmetry every rate is capacity / (n - 1); the sums of all links must give the same bits.
+// All-to-all of n ranks over a switch: n (n - 1) flows, each over its source's and its
+// destination's link. By symmetry every rate is capacity / (n - 1); the sums of all links must give
+// the same bits.
 TEST(MaxMin, SymmetricFlowsGetBitIdenticalRates) {
   constexpr int kRanks = 23;
   std::vector<ActivitySpec> flows;
@@ -93,8 +94,9 @@ TEST(MaxMin, SymmetricFlowsGetBitIdenticalRates) {
   EXPECT_DOUBLE_EQ(rates.front(), 50e9 / (kRanks - 1));
 }
 
-// Two symmetric halves whose second round divides what is left over: link A of each half has 100 flows of
-// which 99 freeze elsewhere at 0.1 GB/s. What remains, 10 - 9.9 GB/s, must be equal in both halves.
+// Two symmetric halves whose second round divides what is left over: link A of each half has 100
+// flows of which 99 freeze elsewhere at 0.1 GB/s. What remains, 10 - 9.9 GB/s, must be equal in
+// both halves.
 TEST(MaxMin, TiesSurviveDifferencesOfNearlyEqualSums) {
   std::vector<ActivitySpec> flows;
   LinkCapacities capacities;
@@ -114,9 +116,11 @@ TEST(MaxMin, TiesSurviveDifferencesOfNearlyEqualSums) {
 }
 
 RC_GTEST_PROP(MaxMinProperty, MeetsTheOptimalityConditions, (std::uint64_t seed, bool ties)) {
-  const auto network = random_network(seed, {.max_links = 20, .max_activities = 40, .round_numbers = ties});
+  const auto network =
+      random_network(seed, {.max_links = 20, .max_activities = 40, .round_numbers = ties});
   const auto rates = solve(network.capacities, network.activities);
-  RC_ASSERT(max_min_violation(network.capacities, network.activities, rates, kSolverTolerance) == "");
+  RC_ASSERT(max_min_violation(network.capacities, network.activities, rates, kSolverTolerance) ==
+            "");
 }
 
 RC_GTEST_PROP(MaxMinProperty, AgreesWithNaiveWaterFilling, (std::uint64_t seed, bool ties)) {
@@ -143,7 +147,8 @@ RC_GTEST_PROP(MaxMinProperty, OrderOfActivitiesDoesNotMatter, (std::uint64_t see
   for (std::size_t i = 0; i < count; ++i) RC_ASSERT(permuted_rates[i] == rates[order[i]]);
 }
 
-// An activity with multiplicity folded into weight and share gives the same rate per member as listing all.
+// An activity with multiplicity folded into weight and share gives the same rate per member as
+// listing all.
 RC_GTEST_PROP(MaxMinProperty, FoldingIdenticalActivitiesKeepsRates, (std::uint64_t seed)) {
   auto network = random_network(seed, {.max_activities = 8});
   std::vector<ActivitySpec> unfolded;

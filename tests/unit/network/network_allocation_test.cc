@@ -66,7 +66,8 @@ TEST_P(Allocation, IsNotNeededPerEventInSteadyState) {
   churn(*network, specs, 3 * kStarts, now, completed);
   const std::int64_t before = testing::num_allocations();
   churn(*network, specs, kStarts, now, completed);
-  // Buffers that double (a new set of transfers to remember, a longer list on a link) are the only reason left.
+  // Buffers that double (a new set of transfers to remember, a longer list on a link) are the only
+  // reason left.
   constexpr std::int64_t kAmortisedGrowth = 20;
   EXPECT_LE(testing::num_allocations() - before, kAmortisedGrowth);
 }

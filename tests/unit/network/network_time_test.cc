@@ -1,4 +1,5 @@
-// Transfers over time: both fidelities against algebra, and the fluid one against a naive simulation.
+// Transfers over time: both fidelities against algebra, and the fluid one against a naive
+// simulation.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -107,7 +108,8 @@ TEST_P(BothFidelities, CapMayChangeWhileRunning) {
 TEST_P(BothFidelities, CancelledTransferLeavesWhatItMoved) {
   auto network = make(links_of(1, 10e9));
   const ActivityId id = network->start(at_ps(0), spec_of({{{LinkId{0}, 1}}, 10e9}));
-  const ActivityId waiting = network->start(at_ps(0), spec_of({{{LinkId{0}, 1}}, 1, 2'000'000'000'000}));
+  const ActivityId waiting =
+      network->start(at_ps(0), spec_of({{{LinkId{0}, 1}}, 1, 2'000'000'000'000}));
   EXPECT_EQ(network->next_completion(), at_ps(1'000'000'000'000));
   network->cancel(at_ps(250'000'000'000), id);
   network->cancel(at_ps(250'000'000'000), waiting);
@@ -125,9 +127,10 @@ TEST_P(BothFidelities, SameInstantCompletesInOrderOfIds) {
   EXPECT_EQ(network->advance(*network->next_completion()), ids);
 }
 
-// Ring all-reduce, N = 64 on link-disjoint paths: 2 (N - 1) steps of one chunk of S / N to the neighbour,
-// T = 2 (N - 1) (hops * alpha + S / (N B)). S = 1 GiB, B = 50 GB/s, 1 us per link, 6 links:
-// 126 * (6 us + 16 MiB / 50e9 B/s) = 126 * 341.544320 us = 43.034584320 ms. SimGrid 3.32 (CM02) prints 43.034584.
+// Ring all-reduce, N = 64 on link-disjoint paths: 2 (N - 1) steps of one chunk of S / N to the
+// neighbour, T = 2 (N - 1) (hops * alpha + S / (N B)). S = 1 GiB, B = 50 GB/s, 1 us per link, 6
+// links: 126 * (6 us + 16 MiB / 50e9 B/s) = 126 * 341.544320 us = 43.034584320 ms. SimGrid 3.32
+// (CM02) prints 43.034584.
 TEST_P(BothFidelities, RingAllReduceOnDisjointPathsTakesItsClosedForm) {
   constexpr int kRanks = 64;
   constexpr int kHops = 6;
@@ -145,8 +148,8 @@ TEST_P(BothFidelities, RingAllReduceOnDisjointPathsTakesItsClosedForm) {
   EXPECT_EQ(ps_of(now), 43'034'584'320);
 }
 
-// Two transfers of 6 and 2 GB share 2 GB/s: 1 GB/s each until the small one ends at 2 s; the other has 4
-// GB left at 2 GB/s: ends at 4 s.
+// Two transfers of 6 and 2 GB share 2 GB/s: 1 GB/s each until the small one ends at 2 s; the other
+// has 4 GB left at 2 GB/s: ends at 4 s.
 TEST(FluidNetwork, SharesBottleneckEquallyThenSpeedsUp) {
   auto network = make_fluid_network(links_of(1, 2e9));
   const ActivityId large = network->start(at_ps(0), spec_of({{{LinkId{0}, 1}}, 6e9}));
@@ -156,9 +159,10 @@ TEST(FluidNetwork, SharesBottleneckEquallyThenSpeedsUp) {
   EXPECT_EQ(end[large], 4'000'000'000'000);
 }
 
-// A transfer in its latency phase joins at 1 s, before the first completion: alone 2 GB of 4 are done by
-// then at 2 GB/s; then 1 GB/s each. The first ends at 1 + 2 = 3 s; the second (3 GB) has 1 GB left
-// and ends at 3.5 s. next_completion() sees past the join, and a later start takes that view back.
+// A transfer in its latency phase joins at 1 s, before the first completion: alone 2 GB of 4 are
+// done by then at 2 GB/s; then 1 GB/s each. The first ends at 1 + 2 = 3 s; the second (3 GB) has 1
+// GB left and ends at 3.5 s. next_completion() sees past the join, and a later start takes that
+// view back.
 TEST(FluidNetwork, LooksPastTheEndOfALatencyPhase) {
   auto network = make_fluid_network(links_of(1, 2e9));
   const ActivityId first = network->start(at_ps(0), spec_of({{{LinkId{0}, 1}}, 4e9}));
@@ -201,7 +205,8 @@ TEST(FluidNetwork, StalledTransferHasNoCompletion) {
   EXPECT_EQ(network->next_completion(), std::nullopt);
 }
 
-// A coupled ring of 1024 edges is one activity; two such rings over the same edges halve each other.
+// A coupled ring of 1024 edges is one activity; two such rings over the same edges halve each
+// other.
 TEST(FluidNetwork, CoupledRingsShareEveryEdge) {
   constexpr int kEdges = 1024;
   Transfer ring{{}, 1e9};
@@ -252,7 +257,8 @@ std::vector<double> simulate_naively(const LinkCapacities& capacities,
 }
 
 /// Each earlier event may be a picosecond late. What another activity misses by that is at most the
-/// capacity for 1 ps; making up for it at its own rate takes capacity / rate ps, here up to about 1000.
+/// capacity for 1 ps; making up for it at its own rate takes capacity / rate ps, here up to about
+/// 1000.
 constexpr std::int64_t kPsPerEvent = 1000;
 constexpr double kRelative = 1e-8;
 
@@ -303,8 +309,8 @@ RC_GTEST_PROP(FluidProperty, AgreesWithNaiveSimulation, (std::uint64_t seed, boo
   for (const std::int64_t start : starts) start_s.push_back(static_cast<double>(start) * 1e-12);
   const auto expected = simulate_naively(random.capacities, random.activities, start_s);
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double tolerance =
-        kRelative * expected[i] + 1e-12 * static_cast<double>(kPsPerEvent) * static_cast<double>(2 * expected.size());
+    const double tolerance = kRelative * expected[i] + 1e-12 * static_cast<double>(kPsPerEvent) *
+                                                           static_cast<double>(2 * expected.size());
     RC_ASSERT(std::abs(static_cast<double>(result.end[i]) * 1e-12 - expected[i]) <= tolerance);
   }
 }
