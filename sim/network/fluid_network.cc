@@ -118,12 +118,16 @@ void FluidNetwork::set_rate_cap(SimTime now, ActivityId id, DataRate cap) {
 }
 
 std::optional<SimTime> FluidNetwork::next_completion() {
+  return next_completion_until(SimTime::max());
+}
+
+std::optional<SimTime> FluidNetwork::next_completion_until(SimTime limit) {
   solve_changes(now_);
-  while (!latencies_.empty() &&
+  while (!latencies_.empty() && latencies_.top_key().time <= limit &&
          (completions_.empty() || latencies_.top_key().time < completions_.top_key().time)) {
     play_ahead();
   }
-  if (completions_.empty()) return std::nullopt;
+  if (completions_.empty() || completions_.top_key().time > limit) return std::nullopt;
   return completions_.top_key().time;
 }
 
@@ -207,7 +211,7 @@ void FluidNetwork::remove(std::int32_t slot) {
 void FluidNetwork::move_to(std::int64_t now) {
   FORETRAIN_EXPECTS(now >= now_, "time must not run backwards");
   if (now == now_) return;
-  const std::optional<SimTime> next = next_completion();
+  const std::optional<SimTime> next = next_completion_until(from_ps(now));
   FORETRAIN_EXPECTS(!next || now <= to_ps(*next), "a completion lies before this instant");
   now_ = now;
   confirm(now);

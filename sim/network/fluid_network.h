@@ -52,6 +52,7 @@ class FluidNetwork final : public NetworkModel {
   void cancel(SimTime now, ActivityId id) override;
   void set_rate_cap(SimTime now, ActivityId id, DataRate cap) override;
   [[nodiscard]] std::optional<SimTime> next_completion() override;
+  [[nodiscard]] std::optional<SimTime> next_completion_until(SimTime limit) override;
   std::vector<ActivityId> advance(SimTime now) override;
   void advance_into(SimTime now, std::vector<ActivityId>& completed) override;
   [[nodiscard]] DataRate rate(ActivityId id) override;

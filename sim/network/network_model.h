@@ -40,6 +40,13 @@ class NetworkModel {
   virtual void set_rate_cap(SimTime now, ActivityId id, DataRate cap) = 0;
   /// Instant of the next completion, if anything runs. Rounded up to the picosecond.
   [[nodiscard]] virtual std::optional<SimTime> next_completion() = 0;
+  /// The same, if it is not after `limit`; else nothing. Cheaper where transfers wait out
+  /// latencies, for a caller that has an event of its own at `limit`: the model need not look
+  /// further ahead.
+  [[nodiscard]] virtual std::optional<SimTime> next_completion_until(SimTime limit) {
+    const std::optional<SimTime> next = next_completion();
+    return next && *next <= limit ? next : std::nullopt;
+  }
   /// Advances to `now` and returns what completed up to then, ordered by (time, id).
   /// @pre now <= next_completion().
   virtual std::vector<ActivityId> advance(SimTime now) = 0;

@@ -208,6 +208,19 @@ TEST(FluidShortcuts, ChangesOfOneInstantAreOneSolve) {
   EXPECT_EQ(network->statistics().solves, 1);
 }
 
+// A caller with events of its own closer than the ends of latencies makes no view void.
+TEST(FluidShortcuts, LimitedViewIsNeverTakenBack) {
+  const auto network = make_fluid_network(links_of(1, 10e9), FluidOptions{});
+  ActivitySpec spec = flow({{LinkId{0}, 1}}, 1e6);
+  spec.latency = SimDuration{5'000'000};
+  for (int i = 0; i < 100; ++i) {
+    network->start(at_ps(i * 1000), spec);
+    EXPECT_EQ(network->next_completion_until(at_ps((i + 1) * 1000)), std::nullopt);
+  }
+  EXPECT_EQ(network->statistics().rollbacks, 0);
+  EXPECT_TRUE(network->next_completion().has_value());
+}
+
 // Transfers that share nothing do not solve each other again.
 TEST(FluidShortcuts, OnlyTheTouchedComponentIsSolved) {
   const auto network = make_fluid_network(links_of(100, 10e9), {.memo = false});

@@ -269,7 +269,7 @@ struct StaggeredRun {
 
 // Starts each activity at its instant, in time order, and asks for the next completion in between.
 StaggeredRun run_staggered(NetworkModel& network, const std::vector<ActivitySpec>& activities,
-                           const std::vector<std::int64_t>& starts) {
+                           const std::vector<std::int64_t>& starts, bool limit_view = false) {
   StaggeredRun result{starts, std::vector<std::int64_t>(activities.size(), -1), {}};
   std::vector<std::size_t> order(activities.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -277,8 +277,10 @@ StaggeredRun run_staggered(NetworkModel& network, const std::vector<ActivitySpec
                    [&](std::size_t a, std::size_t b) { return starts[a] < starts[b]; });
   std::map<ActivityId, std::size_t> index;
   const auto run_until = [&](std::int64_t limit) {
-    for (auto next = network.next_completion(); next && ps_of(*next) <= limit;
-         next = network.next_completion()) {
+    const auto next_one = [&] {
+      return limit_view ? network.next_completion_until(at_ps(limit)) : network.next_completion();
+    };
+    for (auto next = next_one(); next && ps_of(*next) <= limit; next = next_one()) {
       for (const ActivityId id : network.advance(*next)) result.end[index[id]] = ps_of(*next);
     }
   };
@@ -370,6 +372,18 @@ RC_GTEST_PROP(FluidProperty, EqualsIdealWhenNothingIsShared, (std::uint64_t seed
   const auto ideal_run = run_staggered(*ideal, random.activities, starts);
   RC_ASSERT(fluid_run.end == ideal_run.end);
   RC_ASSERT(fluid_run.link_bytes == ideal_run.link_bytes);
+}
+
+// A caller that asks only up to its own next event sees the same completions.
+RC_GTEST_PROP(FluidProperty, LimitedViewChangesNothing, (std::uint64_t seed, bool ties)) {
+  const auto random = random_network(seed, {.round_numbers = ties});
+  const auto starts = start_times(seed, random.activities.size());
+  const auto whole = make_fluid_network(random.capacities);
+  const auto limited = make_fluid_network(random.capacities);
+  const auto expected = run_staggered(*whole, random.activities, starts);
+  const auto result = run_staggered(*limited, random.activities, starts, true);
+  RC_ASSERT(result.end == expected.end);
+  RC_ASSERT(result.link_bytes == expected.link_bytes);
 }
 
 // Contention only ever delays.
