@@ -49,12 +49,12 @@ TEST(HeadProgram, CrossEntropyReducesOverTheVocabularyShards) {
 
 TEST(EmbeddingProgram, ReducesItsOutputOverTheTensorGroup) {
   TrainingJob job = test::job_b();
-  const auto& scattered =
+  const auto scattered =
       std::get<CollectiveOp>(step(embedding_program(job).forward, "embedding output").op);
   EXPECT_EQ(scattered.kind, CollectiveKind::kReduceScatter);
   EXPECT_EQ(scattered.size.count(), 50'331'648);
   job.parallel.sequence_parallel = false;
-  const auto& reduced =
+  const auto reduced =
       std::get<CollectiveOp>(step(embedding_program(job).forward, "embedding output").op);
   EXPECT_EQ(reduced.kind, CollectiveKind::kAllReduce);
 }
