@@ -1,4 +1,4 @@
-// The memory model: bytes per rank of a job on a GPU (training-schedules-memory.md B2).
+// The memory model: bytes per rank of a job on a GPU. Equations and sources: README.md.
 #pragma once
 
 #include <cstdint>

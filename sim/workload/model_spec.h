@@ -23,7 +23,7 @@ struct MlaSpec {
                v_head_dim = 0;
 };
 
-/// Field names and defaults as interfaces.md section 3 (Llama's). Biases may differ by place, as in
+/// Fields as in a scenario's job.model, with Llama's defaults. Biases may differ by place, as in
 /// public models; `biases: true` in a scenario sets all three.
 struct ModelSpec {
   std::string name;  // "llama-3-70b", or "custom"
@@ -48,7 +48,7 @@ struct ParameterCounts {
   std::int64_t attention_per_layer = 0, dense_layer = 0, moe_layer = 0;
 };
 
-/// Exact counts, vocabulary unpadded. @source shared formula table A2 (training-step.md), checked
+/// Exact counts, vocabulary unpadded. @source counted from the tensors' shapes, checked
 /// against the published counts in scenarios/catalog/models.csv.
 [[nodiscard]] ParameterCounts count_parameters(const ModelSpec& model);
 

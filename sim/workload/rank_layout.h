@@ -1,4 +1,4 @@
-// Which rank sits where in each process group (training-step.md A6).
+// Which rank sits where in each process group. @source Megatron-LM core/parallel_state.py.
 #pragma once
 
 #include <vector>

@@ -17,7 +17,17 @@ namespace foretrain {
 enum class GroupKind { kTensor, kContext, kPipeline, kData, kDataContext };
 
 /// What a step's time counts as in the breakdown.
-enum class CostKind { kGemm, kAttention, kOther, kTensor, kContext, kExpert, kPipeline, kData, kOptimizer };
+enum class CostKind {
+  kGemm,
+  kAttention,
+  kOther,
+  kTensor,
+  kContext,
+  kExpert,
+  kPipeline,
+  kData,
+  kOptimizer
+};
 
 struct CollectiveOp {
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -25,9 +35,10 @@ struct CollectiveOp {
   Bytes size;  // as nccl-tests counts it
 };
 
-/// One step of a program. Steps run in order. A collective with `beside_next` starts together with the next
-/// compute step(s): it may run beside the next `beside_next` compute steps and is waited for after them
-/// (0: exposed). `pipelined` marks a collective that TE's userbuffers split against the adjacent GEMM.
+/// One step of a program. Steps run in order. A collective with `beside_next` starts together with
+/// the next compute step(s): it may run beside the next `beside_next` compute steps and is waited
+/// for after them (0: exposed). `pipelined` marks a collective that TE's userbuffers split against
+/// the GEMM right after it in the list.
 struct ProgramStep {
   std::string name;  // "qkv", "attention", "all-gather input" …
   std::variant<Operator, CollectiveOp> op;
@@ -48,14 +59,15 @@ struct ForwardBackward {
 
 /// One transformer layer of one micro-batch on one rank. `recomputed`: this layer is fully
 /// checkpointed (its backward begins with its forward). `layer` (0-based) selects window and
-/// dense/MoE; shapes as training-step.md A3, communication as A5.1 and A5.2.
+/// dense/MoE. Equations and sources: README.md of this folder.
 [[nodiscard]] ForwardBackward layer_program(const TrainingJob& job, int layer, bool recomputed);
 /// Embedding lookup (first stage), with its tensor-parallel collective.
 [[nodiscard]] ForwardBackward embedding_program(const TrainingJob& job);
 /// Final norm, LM head, loss (last stage).
 [[nodiscard]] ForwardBackward head_program(const TrainingJob& job);
-/// Gradient scaling, norm, clip, optimizer update of one rank holding `local_parameters` elements of which it
-/// updates `owned_parameters` (its shard). Collectives of the gradient norm are left out (latency-sized).
+/// Gradient scaling, norm, clip, optimizer update of one rank holding `local_parameters` elements
+/// of which it updates `owned_parameters` (its shard). Collectives of the gradient norm are left
+/// out (latency-sized).
 [[nodiscard]] Program optimizer_program(const TrainingJob& job, std::int64_t local_parameters,
                                         std::int64_t owned_parameters);
 
@@ -66,8 +78,8 @@ struct ChunkContents {
   bool embedding = false;
   bool head = false;
 };
-/// Contents by [pipeline rank][chunk]. Uneven counts follow the framework: if layers do not divide, the
-/// first and last chunks get fewer (Llama 3: 126 layers on 16 stages).
+/// Contents by [pipeline rank][chunk]. Uneven counts follow the framework: if layers do not divide,
+/// the first and last chunks get fewer (Llama 3: 126 layers on 16 stages).
 [[nodiscard]] std::vector<std::vector<ChunkContents>> assign_layers(const TrainingJob& job);
 
 /// Parameters a rank holds (after tensor parallelism, before data-parallel sharding).
@@ -77,11 +89,12 @@ struct ChunkContents {
 [[nodiscard]] std::vector<std::int64_t> gradient_buckets(const TrainingJob& job,
                                                          const ChunkContents& chunk);
 
-/// Bytes of one pipeline message (A5.3).
+/// Bytes of one pipeline message, one direction, of one rank: bytes * b * s/c * h, over t under SP.
 [[nodiscard]] Bytes pipeline_message_bytes(const TrainingJob& job);
 
-/// Model FLOPs of one token, forward and backward: `exact_causal` (Megatron >= 0.12's halving, exact pairs)
-/// is what MFU uses; `full_attention` counts the whole square; `hardware` adds recomputation.
+/// Model FLOPs of one token, forward and backward: `exact_causal` (Megatron >= 0.12's halving,
+/// exact pairs) is what MFU uses; `full_attention` counts the whole square; `hardware` adds
+/// recomputation.
 struct FlopsPerToken {
   FlopCount exact_causal, full_attention, hardware;
 };
