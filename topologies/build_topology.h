@@ -15,11 +15,13 @@ struct NodeShape {
   int nics = 8;
   IntraNode interconnect = IntraNode::kNvSwitch;
   DataRate nvlink_bandwidth;       // per GPU, one direction
-  SimDuration nvlink_latency;
+  SimDuration nvlink_latency{};    // GPU to GPU: through the NVSwitch, or over one direct link
   DataRate pcie_bandwidth;         // x16 payload, one direction
-  SimDuration pcie_latency;
+  SimDuration pcie_latency{};      // of one PCIe link and the switch or root port it leads to
+  DataRate socket_bandwidth;       // between the two CPU sockets, one direction; 0: as PCIe
+  SimDuration socket_latency{};
   DataRate nic_bandwidth;          // payload, one direction
-  SimDuration nic_latency;         // one side
+  SimDuration nic_latency{};       // one side
 };
 
 struct TopologyRequest {

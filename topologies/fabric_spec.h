@@ -22,8 +22,8 @@ struct FabricSpec {
   std::vector<double> oversubscription = {1.0};  // per boundary from the leaf up; last one repeats; >= 1 or < 1
   DataRate link_bandwidth;                  // cable bandwidth, one direction; payload efficiency is in the NIC
   double payload_efficiency = 1.0;
-  SimDuration link_latency;                 // propagation of one cable
-  SimDuration switch_latency;               // port to port
+  SimDuration link_latency{};               // propagation of one cable
+  SimDuration switch_latency{};             // port to port
   Routing routing = Routing::kEcmp;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sim/core/ids.h"
@@ -20,15 +21,21 @@ struct LinkShare {
 
 struct FlowRoute {
   std::vector<LinkShare> links;   // sorted by link id, no duplicates
-  SimDuration latency;            // of the longest path used
+  SimDuration latency{};          // of the longest path used
   int hops = 0;                   // links of the longest path used
 };
+
+struct RouteTables;
 
 /// Which NIC serves which GPU, and how a flow between two GPUs travels. GPUs of one node use
 /// NVLink (NVSwitch: up and down link; mesh: the direct links, else a relay GPU; PCIe: the tree);
 /// GPUs of different nodes go GPU - PCIe - NIC - fabric - NIC - PCIe - GPU. With several NICs per GPU the flow is
 /// split evenly. Cross-rail flows on a rail-optimized fabric follow NCCL's PXN: over NVLink to the GPU of
-/// the destination's rail first (`pxn` below).
+/// the destination's rail first (`pxn` below). Where that is impossible and the fabric does not join the
+/// rails, the source reaches the NIC of that rail over PCIe.
+///
+/// ECMP hashes once per switch, with a hash of its own, over all cables that lead on. Spraying splits by
+/// cables at each switch, so that each equal-cost cable carries the same share.
 class Router {
  public:
   struct Options {
@@ -46,7 +53,7 @@ class Router {
  private:
   const Topology* topology_;
   Options options_;
-  std::vector<std::vector<DeviceId>> nics_of_gpu_;  // by GPU index; implementation may add members
+  std::shared_ptr<const RouteTables> tables_;  // shared: copies of a router stay cheap
 };
 
 }  // namespace foretrain
