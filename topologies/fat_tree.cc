@@ -133,6 +133,18 @@ tl::unexpected<Diagnostics> too_small(const TopologyRequest& request, const Clos
     return fabric_fail("rails", fmt::format("a leaf has {} host ports, but {} NICs of a node need one",
                                             limits.leaf.down, limits.nics_per_leaf_node), hint);
   }
+  if (limits.units_per_pod == 0) {
+    std::string hint = "use switches with more ports";
+    for (int rails = fabric.rails - 1; rails >= 1; --rails) {
+      TopologyRequest fewer = request;
+      fewer.fabric.rails = rails;
+      if (nics % rails != 0 || limits_of(fewer, fabric.tiers).most_nodes < request.nodes) continue;
+      hint = fmt::format("rails: {} would fit", rails);
+      break;
+    }
+    return fabric_fail("rails", fmt::format("a spine has {} ports for leaves, but a unit of {} rails has {} leaves",
+                                            limits.spine.down, fabric.rails, limits.leaves_per_unit), hint);
+  }
   std::string hint;
   for (int tiers = fabric.tiers + 1; tiers <= 3; ++tiers) {
     const std::int64_t most = limits_of(request, tiers).most_nodes;

@@ -206,6 +206,8 @@ TEST(FatTree, ErrorsNameWhatWouldHold) {
   TopologyRequest rack = superpod(2, 2, 1);
   rack.node.gpus = rack.node.nics = 72;
   EXPECT_NE(error_of(rack).find("rails: 3"), std::string::npos);
+  rack.fabric.rails = 72;
+  EXPECT_NE(error_of(rack).find("rails: 36 would fit"), std::string::npos);
   TopologyRequest lonely = superpod(2, 2, 1);
   lonely.node.nics = 0;
   EXPECT_NE(error_of(lonely), "");
