@@ -31,12 +31,18 @@ class ComputeModel {
   [[nodiscard]] virtual std::string provenance() const = 0;
 };
 
+/// `sustained`: kernels run within a training step, so that the power limit slows large GEMMs;
+/// otherwise each time is that of a kernel measured alone in a short loop, as benchmarks report it.
+struct ComputeModelOptions {
+  bool sustained = true;
+};
+
 /// Model over a calibrated profile file (JSON, see scenarios/profiles/README.md).
-[[nodiscard]] Result<std::unique_ptr<ComputeModel>> load_compute_model(const std::string& path,
-                                                                       const GpuSpec& gpu);
+[[nodiscard]] Result<std::unique_ptr<ComputeModel>> load_compute_model(
+    const std::string& path, const GpuSpec& gpu, ComputeModelOptions options = {});
 /// Roofline over catalog rates with the efficiencies of scenarios/catalog/efficiency.yaml
 /// (path given), for GPUs without a profile: wide intervals, always `extrapolated`.
-[[nodiscard]] Result<std::unique_ptr<ComputeModel>> make_catalog_model(const std::string& catalog_dir,
-                                                                       const GpuSpec& gpu);
+[[nodiscard]] Result<std::unique_ptr<ComputeModel>> make_catalog_model(
+    const std::string& catalog_dir, const GpuSpec& gpu, ComputeModelOptions options = {});
 
 }  // namespace foretrain

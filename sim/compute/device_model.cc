@@ -8,7 +8,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "sim/compute/attention_tiles.h"
 #include "sim/core/fingerprint.h"
 #include "sim/core/contracts.h"
 
@@ -34,13 +33,30 @@ std::string gemm_efficiency_name(DataType type) {
   return "gemm_efficiency_bf16";
 }
 
+AttentionImplementation library_kernel(int number) {
+  switch (number) {
+    case 1: return AttentionImplementation::kFlash1;
+    case 2: return AttentionImplementation::kFlash2;
+    case 3: return AttentionImplementation::kFlash3;
+    case 4: return AttentionImplementation::kCudnn;
+    default: return AttentionImplementation::kAuto;  // none: the general efficiencies serve
+  }
+}
+
+constexpr double kLargeFlops = 1e9;
+// Tables of sliding windows hold windows of at most this many keys; wider ones behave as full ones.
+constexpr std::int64_t kLargestSmallWindow = 512;
+
 bool near(double a, double b) { return std::abs(a - b) <= 0.01 * std::max(a, b); }
 
 }  // namespace
 
 DeviceModel::DeviceModel(GpuSpec gpu, std::map<std::string, EfficiencyValue> constants,
-                         std::optional<Profile> profile)
-    : gpu_(std::move(gpu)), constants_(std::move(constants)), profile_(std::move(profile)) {
+                         std::optional<Profile> profile, ComputeModelOptions options)
+    : gpu_(std::move(gpu)),
+      constants_(std::move(constants)),
+      profile_(std::move(profile)),
+      options_(options) {
   if (profile_) {
     const ProfiledGpu& measured = profile_->gpu;
     other_gpu_ = measured.sm_count != gpu_.sm_count ||
@@ -55,6 +71,12 @@ DeviceModel::DeviceModel(GpuSpec gpu, std::map<std::string, EfficiencyValue> con
 double DeviceModel::constant(const std::string& name) const {
   const auto found = constants_.find(name);
   FORETRAIN_EXPECTS(found != constants_.end(), "constants are checked when they are read");
+  return found->second.value;
+}
+
+std::optional<double> DeviceModel::find_constant(const std::string& name) const {
+  const auto found = constants_.find(name);
+  if (found == constants_.end()) return std::nullopt;
   return found->second.value;
 }
 
@@ -110,85 +132,131 @@ TimeEstimate DeviceModel::gemm_time(const GemmOp& op) const {
   const GemmTable* table = gemm_table(op.type);
   const GemmMachine machine = gemm_machine(op.type, table);
   TimeEstimate estimate;
-  estimate.seconds = gemm_mechanism_seconds(machine, op);
+  // What accumulation adds is known better than the table could tell: see below.
+  GemmOp plain_op = op;
+  plain_op.accumulate = false;
+  estimate.seconds = gemm_mechanism_seconds(machine, plain_op);
   double sigma = constant("gemm_relative_sigma");
   estimate.extrapolated = table == nullptr || other_gpu_;
   if (table != nullptr) {
     const std::array<double, 3> point = {static_cast<double>(op.m) * static_cast<double>(op.batch),
                                          static_cast<double>(op.n), static_cast<double>(op.k)};
     estimate.seconds *= std::exp2(table->log2_ratio.at(point));
-    const bool large = flops(op).value() > 1e9;
+    const bool large = flops(op).value() > kLargeFlops;
     sigma = sigma_of(large ? table->held_out_large : table->held_out);
     estimate.extrapolated = estimate.extrapolated || !table->log2_ratio.covers(point);
   }
-  if (op.accumulate) estimate.seconds *= constant("wgrad_time_factor");
   const double work = flops(op).value();
   const double peak = machine.peak_flops_per_s;
-  // The power limit slows what keeps the tensor cores busy; a kernel far from the peak keeps its
-  // clock. The factor grows linearly with the share of the peak that is reached.
-  const double busy = std::min(1.0, work / (peak * estimate.seconds));
-  const double slowdown = 1 / constant("sustained_gemm_factor") - 1;
-  estimate.seconds *= 1 + slowdown * busy;
+  const double factor = sustained_factor(work / (peak * estimate.seconds));
+  estimate.seconds *= factor;
+  if (op.accumulate) {
+    estimate.seconds += constant("accumulate_exposed_share") *
+                        (gemm_bytes(op) - gemm_bytes(plain_op)) /
+                        (machine.memory_efficiency * machine.memory_bytes_per_s);
+  }
   estimate.seconds = std::max(estimate.seconds, work / peak);
-  estimate.relative_sigma = std::hypot(sigma, constant("layout_relative_sigma"));
+  sigma = std::hypot(sigma, constant("layout_relative_sigma"));
+  if (options_.sustained) sigma = std::hypot(sigma, constant("sustained_relative_sigma"));
+  estimate.relative_sigma = sigma;
   return estimate;
 }
 
+double DeviceModel::sustained_factor(double share_of_peak) const {
+  if (!options_.sustained) return 1;
+  // The power limit slows what keeps the tensor cores busy; a kernel far from the peak keeps its
+  // clock. The slow-down grows linearly with the share of the peak that is reached.
+  const double busy = std::min(1.0, share_of_peak / constant("sustained_reference_share"));
+  return 1 + (1 / constant("sustained_gemm_factor") - 1) * busy;
+}
+
 const AttentionTable* DeviceModel::attention_table(const AttentionOp& op) const {
-  if (!profile_) return nullptr;
+  if (!profile_ || op.backward || !op.causal || op.query_length != op.key_length) return nullptr;
   const DataType wanted = op.type == DataType::kFp16 ? DataType::kBf16 : op.type;
+  const bool small_window = op.window > 0 && op.window <= kLargestSmallWindow;
   const AttentionTable* best = nullptr;
+  const auto distance = [&](const AttentionTable& table) {
+    const double ratio = static_cast<double>(table.head_dim) / static_cast<double>(op.head_dim);
+    return std::abs(std::log2(ratio)) + ((table.window > 0) == small_window ? 0 : 10);
+  };
   for (const AttentionTable& table : profile_->attention) {
-    if (table.type != wanted || table.window != 0) continue;
-    const auto distance = [&](const AttentionTable& t) {
-      return std::abs(std::log2(static_cast<double>(t.head_dim) / static_cast<double>(op.head_dim)));
-    };
+    if (table.type != wanted) continue;
     if (best == nullptr || distance(table) < distance(*best)) best = &table;
   }
   return best;
 }
 
-double DeviceModel::implementation_rate(AttentionImplementation implementation) const {
-  if (implementation == AttentionImplementation::kAuto) return 1;
-  const auto found = constants_.find("attention_rate_" + to_string(implementation));
-  return found == constants_.end() ? 1 : found->second.value;
-}
-
-TimeEstimate DeviceModel::attention_time(const AttentionOp& op) const {
-  const AttentionTable* table = attention_table(op);
+AttentionMachine DeviceModel::attention_machine(const AttentionOp& op) const {
   AttentionMachine machine;
   machine.sm_count = gpu_.sm_count;
   machine.peak_flops_per_s = peak_flops_per_s(gpu_, op.type);
   machine.memory_bytes_per_s =
       gpu_.memory_bandwidth.bytes_per_second() * constant("memory_efficiency");
   machine.tile_rows = constant("attention_tile_rows");
-  machine.efficiency = table != nullptr ? table->efficiency
-                                        : constant("attention_forward_efficiency");
-  machine.fixed_seconds =
-      table != nullptr ? table->fixed_seconds : constant("attention_fixed_seconds");
-  AttentionOp forward = op;
-  forward.backward = false;
+  return machine;
+}
+
+TimeEstimate DeviceModel::attention_time(const AttentionOp& op) const {
+  const AttentionTable* table = op.implementation == AttentionImplementation::kProfiled
+                                    ? attention_table(op)
+                                    : nullptr;
+  TimeEstimate estimate =
+      table != nullptr ? table_attention_time(op, *table) : library_attention_time(op);
+  estimate.seconds =
+      std::max(estimate.seconds, flops(op).value() / peak_flops_per_s(gpu_, op.type));
+  return estimate;
+}
+
+TimeEstimate DeviceModel::table_attention_time(const AttentionOp& op,
+                                               const AttentionTable& table) const {
+  AttentionMachine machine = attention_machine(op);
+  machine.efficiency = table.efficiency;
+  machine.fixed_seconds = table.fixed_seconds;
+  const std::array<double, 2> point = {
+      static_cast<double>(op.key_length),
+      static_cast<double>(op.batch) * static_cast<double>(op.heads)};
   TimeEstimate estimate;
-  estimate.seconds = attention_mechanism_seconds(machine, forward);
+  estimate.seconds =
+      attention_mechanism_seconds(machine, op) * std::exp2(table.log2_ratio.at(point));
+  const bool own_window = table.window == 0 ? op.window == 0 : op.window == table.window;
+  estimate.extrapolated = other_gpu_ || !table.log2_ratio.covers(point) ||
+                          table.head_dim != op.head_dim || !own_window;
+  const bool large = flops(op).value() > kLargeFlops;
+  estimate.relative_sigma = sigma_of(large ? table.held_out_large : table.held_out);
+  if (estimate.extrapolated) {
+    estimate.relative_sigma =
+        std::hypot(estimate.relative_sigma, constant("attention_relative_sigma"));
+  }
+  return estimate;
+}
+
+TimeEstimate DeviceModel::library_attention_time(const AttentionOp& op) const {
+  AttentionImplementation kernel = op.implementation;
+  if (kernel == AttentionImplementation::kAuto || kernel == AttentionImplementation::kProfiled) {
+    kernel = library_kernel(static_cast<int>(constant("attention_auto")));
+  }
+  const std::string stem = fmt::format("attention_{}_{}_", to_string(kernel),
+                                       op.backward ? "backward" : "forward");
+  const std::string dim = op.head_dim <= 80 ? "64" : op.head_dim <= 160 ? "128" : "256";
+  std::optional<double> efficiency = find_constant(stem + "efficiency_" + dim);
+  std::optional<double> fill = find_constant(stem + "fill_keys_" + dim);
+  if (!efficiency && dim == "256") {
+    efficiency = find_constant(stem + "efficiency_128");
+    fill = find_constant(stem + "fill_keys_128");
+  }
+  TimeEstimate estimate;
+  estimate.extrapolated = !profile_ || other_gpu_ || !efficiency;
+  AttentionMachine machine = attention_machine(op);
+  const double ratio = op.backward ? constant("attention_backward_rate_ratio") : 1.0;
+  machine.efficiency = efficiency.value_or(constant("attention_forward_efficiency") * ratio);
+  machine.fill_keys = fill.value_or(constant("attention_fill_keys"));
+  if (element_bytes(op.type) <= 1 && machine.peak_flops_per_s > gpu_.peak_bf16.value()) {
+    machine.efficiency =
+        std::min(1.0, machine.efficiency * constant("attention_fp8_efficiency_ratio"));
+  }
+  machine.fixed_seconds = constant("attention_fixed_seconds");
+  estimate.seconds = attention_mechanism_seconds(machine, op);
   estimate.relative_sigma = constant("attention_relative_sigma");
-  estimate.extrapolated = table == nullptr || other_gpu_;
-  if (table != nullptr) {
-    const std::array<double, 2> point = {
-        static_cast<double>(op.key_length),
-        static_cast<double>(op.batch) * static_cast<double>(op.heads)};
-    estimate.seconds *= std::exp2(table->log2_ratio.at(point));
-    estimate.extrapolated = estimate.extrapolated || !table->log2_ratio.covers(point) ||
-                            table->head_dim != op.head_dim;
-    const double held_out = sigma_of(
-        flops(forward).value() > 1e9 ? table->held_out_large : table->held_out);
-    estimate.relative_sigma = std::hypot(held_out, estimate.relative_sigma);
-  }
-  estimate.seconds /= implementation_rate(op.implementation);
-  if (op.backward) {
-    const double ratio = flops(op).value() / flops(forward).value();
-    estimate.seconds *= ratio / constant("attention_backward_rate_ratio");
-  }
-  estimate.seconds = std::max(estimate.seconds, flops(op).value() / machine.peak_flops_per_s);
   return estimate;
 }
 
@@ -219,18 +287,21 @@ std::string DeviceModel::provenance() const {
 }
 
 Result<std::unique_ptr<ComputeModel>> load_compute_model(const std::string& path,
-                                                         const GpuSpec& gpu) {
+                                                         const GpuSpec& gpu,
+                                                         ComputeModelOptions options) {
   Result<Profile> profile = load_profile(path);
   if (!profile) return tl::make_unexpected(profile.error());
   auto constants = profile->constants;
-  return std::make_unique<DeviceModel>(gpu, std::move(constants), std::move(*profile));
+  return std::make_unique<DeviceModel>(gpu, std::move(constants), std::move(*profile), options);
 }
 
 Result<std::unique_ptr<ComputeModel>> make_catalog_model(const std::string& catalog_dir,
-                                                         const GpuSpec& gpu) {
+                                                         const GpuSpec& gpu,
+                                                         ComputeModelOptions options) {
   Result<EfficiencyTable> table = EfficiencyTable::load(catalog_dir + "/efficiency.yaml");
   if (!table) return tl::make_unexpected(table.error());
-  return std::make_unique<DeviceModel>(gpu, table->all_of(gpu.architecture), std::nullopt);
+  return std::make_unique<DeviceModel>(gpu, table->all_of(gpu.architecture), std::nullopt,
+                                       options);
 }
 
 }  // namespace foretrain

@@ -15,14 +15,14 @@ namespace foretrain {
 namespace {
 
 struct KnownConstant {
-  const char* name;
-  double low;   // smallest legal value
-  double high;  // largest legal value
-  bool everywhere;  // every architecture must have a value
+  std::string name;
+  double low = 0;   // smallest legal value
+  double high = 0;  // largest legal value
+  bool everywhere = false;  // every architecture must have a value
 };
 
-const std::vector<KnownConstant>& known_constants() {
-  static const std::vector<KnownConstant> known = {
+std::vector<KnownConstant> all_constants() {
+  std::vector<KnownConstant> known = {
       {"gemm_efficiency_bf16", 0.01, 1, true},
       {"gemm_efficiency_fp8", 0.01, 1, true},
       {"gemm_efficiency_fp8_block", 0.01, 1, true},
@@ -34,23 +34,38 @@ const std::vector<KnownConstant>& known_constants() {
       {"gemm_memory_efficiency", 0.01, 1, true},
       {"gemm_relative_sigma", 0, 10, true},
       {"sustained_gemm_factor", 0.1, 1, true},
-      {"wgrad_time_factor", 0.5, 3, true},
+      {"sustained_reference_share", 0.1, 1, true},
+      {"sustained_relative_sigma", 0, 1, true},
+      {"accumulate_exposed_share", 0, 1, true},
       {"layout_relative_sigma", 0, 1, true},
+      {"attention_auto", 0, 4, true},
       {"attention_forward_efficiency", 0.01, 1, true},
       {"attention_backward_rate_ratio", 0.1, 2, true},
+      {"attention_fill_keys", 0, 5000, true},
+      {"attention_fp8_efficiency_ratio", 0.1, 2, true},
       {"attention_tile_rows", 16, 1024, true},
       {"attention_fixed_seconds", 0, 1e-3, true},
       {"attention_relative_sigma", 0, 10, true},
-      {"attention_rate_flash1", 0.01, 3, false},
-      {"attention_rate_flash2", 0.01, 3, false},
-      {"attention_rate_flash3", 0.01, 3, false},
-      {"attention_rate_cudnn", 0.01, 3, false},
       {"memory_efficiency", 0.01, 1, true},
       {"memory_fixed_seconds", 0, 1e-3, true},
       {"memory_relative_sigma", 0, 10, true},
       {"launch_seconds", 0, 1e-3, true},
       {"kernel_gap_seconds", 0, 1e-3, true},
   };
+  for (const char* kernel : {"flash1", "flash2", "flash3", "cudnn"}) {
+    for (const char* direction : {"forward", "backward"}) {
+      for (const char* dim : {"64", "128", "256"}) {
+        const std::string stem = fmt::format("attention_{}_{}_", kernel, direction);
+        known.push_back({stem + "efficiency_" + dim, 0.01, 1, false});
+        known.push_back({stem + "fill_keys_" + dim, 0, 5000, false});
+      }
+    }
+  }
+  return known;
+}
+
+const std::vector<KnownConstant>& known_constants() {
+  static const std::vector<KnownConstant> known = all_constants();
   return known;
 }
 

@@ -116,10 +116,11 @@ std::vector<Operator> attention_ops(const KernelQuery& query, FieldReader& read)
   op.window = read.whole(query.window, "window", 0, 0);
   op.causal = read.flag(query.causal, "causal", true);
   op.type = read.type(query.dtype);
+  op.implementation = AttentionImplementation::kProfiled;
   if (!query.implementation.empty()) {
     const auto known = parse_attention_implementation(query.implementation);
     if (!known) {
-      read.complain(fmt::format("implementation '{}' is unknown; auto, flash1, flash2, flash3 or cudnn",
+      read.complain(fmt::format("implementation '{}' is unknown; profiled, auto, flash1, flash2, flash3 or cudnn",
                                 query.implementation));
     }
     op.implementation = known.value_or(AttentionImplementation::kAuto);

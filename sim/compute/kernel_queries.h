@@ -18,7 +18,7 @@ struct KernelQuery {
   std::string causal;     // default true
   std::string direction;  // forward (default) | backward | forward+backward
   std::string window;
-  std::string implementation;  // default auto
+  std::string implementation;  // default profiled: the table's kernel where it has one
   std::string bytes_read, bytes_written;
   bool accumulate = false;
 };

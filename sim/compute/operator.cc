@@ -80,6 +80,7 @@ std::optional<DataType> parse_data_type(const std::string& text) {
 std::string to_string(AttentionImplementation implementation) {
   switch (implementation) {
     case AttentionImplementation::kAuto: return "auto";
+    case AttentionImplementation::kProfiled: return "profiled";
     case AttentionImplementation::kFlash1: return "flash1";
     case AttentionImplementation::kFlash2: return "flash2";
     case AttentionImplementation::kFlash3: return "flash3";
@@ -90,9 +91,9 @@ std::string to_string(AttentionImplementation implementation) {
 
 std::optional<AttentionImplementation> parse_attention_implementation(const std::string& text) {
   for (const AttentionImplementation known :
-       {AttentionImplementation::kAuto, AttentionImplementation::kFlash1,
-        AttentionImplementation::kFlash2, AttentionImplementation::kFlash3,
-        AttentionImplementation::kCudnn}) {
+       {AttentionImplementation::kAuto, AttentionImplementation::kProfiled,
+        AttentionImplementation::kFlash1, AttentionImplementation::kFlash2,
+        AttentionImplementation::kFlash3, AttentionImplementation::kCudnn}) {
     if (to_string(known) == text) return known;
   }
   return std::nullopt;

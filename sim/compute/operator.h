@@ -17,10 +17,11 @@ enum class DataType { kFp32, kTf32, kFp16, kBf16, kFp8, kFp8Block, kFp4 };
 [[nodiscard]] std::string to_string(DataType type);
 [[nodiscard]] std::optional<DataType> parse_data_type(const std::string& text);
 
-/// Which fused attention kernel runs. kAuto: what the profile was measured with (a vendor library's
-/// current kernel); the others are slower or faster by published ratios, see efficiency.yaml.
-enum class AttentionImplementation { kAuto, kFlash1, kFlash2, kFlash3, kCudnn };
-/// "auto", "flash1", "flash2", "flash3", "cudnn".
+/// Which fused attention kernel runs. kAuto: what training frameworks use on the architecture
+/// (attention_auto in efficiency.yaml); kProfiled: the kernel that the profile's table holds, where it
+/// holds one (causal forward), else as kAuto.
+enum class AttentionImplementation { kAuto, kProfiled, kFlash1, kFlash2, kFlash3, kCudnn };
+/// "auto", "profiled", "flash1", "flash2", "flash3", "cudnn".
 [[nodiscard]] std::string to_string(AttentionImplementation implementation);
 [[nodiscard]] std::optional<AttentionImplementation> parse_attention_implementation(
     const std::string& text);

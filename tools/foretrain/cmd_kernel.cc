@@ -24,6 +24,7 @@ struct KernelArguments {
   std::string gpu;
   std::string queries;
   bool json = false;
+  bool sustained = false;
   KernelQuery gemm;
   KernelQuery attention;
   KernelQuery memory;
@@ -68,10 +69,11 @@ Result<std::unique_ptr<ComputeModel>> open_model(const KernelArguments& argument
                 nearest.empty() ? "shipped profiles:" + names
                                 : fmt::format("did you mean '{}'?", nearest));
   }
-  if (is_file(path)) return load_compute_model(path, *gpu);
+  const ComputeModelOptions options{arguments.sustained};
+  if (is_file(path)) return load_compute_model(path, *gpu, options);
   const std::string own = data_dir + "/profiles/" + gpu->profile + ".json";
-  if (!gpu->profile.empty() && is_file(own)) return load_compute_model(own, *gpu);
-  return make_catalog_model(data_dir + "/catalog", *gpu);
+  if (!gpu->profile.empty() && is_file(own)) return load_compute_model(own, *gpu, options);
+  return make_catalog_model(data_dir + "/catalog", *gpu, options);
 }
 
 void print_answer(const KernelAnswer& answer, const ComputeModel& model, bool json) {
@@ -160,7 +162,7 @@ void add_attention(CLI::App& parent, std::shared_ptr<KernelArguments> arguments,
   attention->add_option("--window", query.window, "Keys that a query sees; 0: all");
   attention->add_option("--dtype", query.dtype, "bf16, fp16 or fp8");
   attention->add_option("--implementation", query.implementation,
-                        "auto, flash1, flash2, flash3 or cudnn");
+                        "profiled (default), auto (of training), flash1, flash2, flash3, cudnn");
   attention->add_flag("--json", arguments->json);
   attention->callback([arguments, &context] {
     context.exit_code = answer_one(*arguments, arguments->attention, context.data_dir);
@@ -194,6 +196,8 @@ void add_kernel_command(CLI::App& app, CommandContext& context) {
   command->add_option("--gpu", arguments->gpu,
                       "GPU of the catalog to predict for (default: the profile's own)");
   command->add_option("--queries", arguments->queries, "CSV file of questions");
+  command->add_flag("--sustained", arguments->sustained,
+                    "As within a training step, where the power limit slows large products");
   command->add_flag("--json", arguments->json);
   add_gemm(*command, arguments, context);
   add_attention(*command, arguments, context);
