@@ -66,13 +66,15 @@ std::string short_rate(DataRate rate) {
 
 std::string headline(const Topology& topology) {
   const FabricSpec& fabric = topology.fabric();
-  std::string text = fmt::format("{} node{}, {} GPU{}", with_commas(topology.num_nodes()),
-                                 topology.num_nodes() == 1 ? "" : "s", with_commas(topology.num_gpus()),
-                                 topology.num_gpus() == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} node{}, {} GPU{}", with_commas(topology.num_nodes()),
+                  topology.num_nodes() == 1 ? "" : "s", with_commas(topology.num_gpus()),
+                  topology.num_gpus() == 1 ? "" : "s");
   if (topology.num_nodes() == 1) return text;
   if (fabric.kind == FabricKind::kIdeal) return text + ": ideal switch";
   text += fmt::format(": {}-tier fat-tree of {}-port switches", fabric.tiers, fabric.switch_ports);
-  if (fabric.rails > 1) text += fmt::format(", {} rails{}", fabric.rails, fabric.rail_only ? " only" : "");
+  if (fabric.rails > 1)
+    text += fmt::format(", {} rails{}", fabric.rails, fabric.rail_only ? " only" : "");
   return text;
 }
 
@@ -116,7 +118,8 @@ FabricColumns arrange_columns(const Topology& topology) {
     const Device& to = topology.device(link.to);
     if (to.tier <= from.tier) continue;
     const auto boundary = static_cast<std::size_t>(to.tier - 1);
-    const int column = boundary == 0 ? column_of[link.to.position()] : column_of[link.from.position()];
+    const int column =
+        boundary == 0 ? column_of[link.to.position()] : column_of[link.from.position()];
     add(out.up[boundary], link);
     add(out.columns[static_cast<std::size_t>(column)].up[boundary], link);
     if (boundary > 0) continue;

@@ -19,21 +19,21 @@ struct CableSum {
 inline constexpr std::size_t kBoundaries = 3;
 
 struct FabricColumn {
-  std::string title;                                 // "pod 3", "unit 0", "leaf 7", "rail 2"
-  int nodes = 0;                                     // with a NIC on one of its leaves
-  std::array<std::vector<DeviceId>, 3> switches;     // by tier; the shared tier is empty
-  std::array<CableSum, kBoundaries> up;              // cables from nodes, leaves, spines upwards
+  std::string title;                              // "pod 3", "unit 0", "leaf 7", "rail 2"
+  int nodes = 0;                                  // with a NIC on one of its leaves
+  std::array<std::vector<DeviceId>, 3> switches;  // by tier; the shared tier is empty
+  std::array<CableSum, kBoundaries> up;           // cables from nodes, leaves, spines upwards
 };
 
 struct FabricColumns {
   std::vector<FabricColumn> columns;
-  int column_tiers = 0;                 // switch tiers inside columns
-  std::vector<DeviceId> shared;         // switches of the tier above all columns, if any
-  bool nodes_shared = false;            // rail-only: every node is below every column
-  std::vector<int> column_of_node;      // by node; 0 where nodes are shared
-  std::array<CableSum, kBoundaries> up; // over all columns
-  /// Down bandwidth over up bandwidth at the leaves (0) and spines (1) of the worst column; 0 where nothing
-  /// leads up.
+  int column_tiers = 0;                  // switch tiers inside columns
+  std::vector<DeviceId> shared;          // switches of the tier above all columns, if any
+  bool nodes_shared = false;             // rail-only: every node is below every column
+  std::vector<int> column_of_node;       // by node; 0 where nodes are shared
+  std::array<CableSum, kBoundaries> up;  // over all columns
+  /// Down bandwidth over up bandwidth at the leaves (0) and spines (1) of the worst column; 0 where
+  /// nothing leads up.
   [[nodiscard]] double oversubscription(std::size_t boundary) const;
 };
 

@@ -11,19 +11,21 @@ namespace foretrain {
 enum class FabricKind { kFatTree, kIdeal };
 enum class Routing { kEcmp, kSpray };
 
-/// How the NICs of a node meet the leaves: `rails` = 1 puts them all on one leaf; R > 1 puts NIC i on
-/// leaf i mod R of the node's scalable unit (rail-optimized); rail_only has no switch above a rail's own Clos.
+/// How the NICs of a node meet the leaves: `rails` = 1 puts them all on one leaf; R > 1 puts NIC i
+/// on leaf i mod R of the node's scalable unit (rail-optimized); rail_only has no switch above a
+/// rail's own Clos.
 struct FabricSpec {
   FabricKind kind = FabricKind::kFatTree;
-  int tiers = 2;                            // 1, 2 or 3 switch tiers
+  int tiers = 2;  // 1, 2 or 3 switch tiers
   int rails = 1;
   bool rail_only = false;
-  int switch_ports = 64;                    // radix k
-  std::vector<double> oversubscription = {1.0};  // per boundary from the leaf up; last one repeats; >= 1 or < 1
-  DataRate link_bandwidth;                  // cable bandwidth, one direction; payload efficiency is in the NIC
+  int switch_ports = 64;  // radix k
+  std::vector<double> oversubscription = {
+      1.0};                 // per boundary from the leaf up; last one repeats; >= 1 or < 1
+  DataRate link_bandwidth;  // cable bandwidth, one direction; payload efficiency is in the NIC
   double payload_efficiency = 1.0;
-  SimDuration link_latency{};               // propagation of one cable
-  SimDuration switch_latency{};             // port to port
+  SimDuration link_latency{};    // propagation of one cable
+  SimDuration switch_latency{};  // port to port
   Routing routing = Routing::kEcmp;
 };
 

@@ -26,8 +26,9 @@ struct Spread {
   int up = 0;
 };
 
-/// The fewest parents such that each child meets each parent with equally many cables. Prefers to keep
-/// `up`; rounds it up to a multiple of the parents where that would more than double the parents.
+/// The fewest parents such that each child meets each parent with equally many cables. Prefers to
+/// keep `up`; rounds it up to a multiple of the parents where that would more than double the
+/// parents.
 std::optional<Spread> spread(int children, int up, int parent_ports, int most_up) {
   if (children > parent_ports) return std::nullopt;
   const int fewest = divide_up(children * up, parent_ports);
@@ -55,8 +56,8 @@ DataRate cable_bandwidth(const TopologyRequest& request) {
   return fabric.link_bandwidth * fabric.payload_efficiency;
 }
 
-/// Host bandwidth over uplink bandwidth. Headers differ by some percent between NIC and cable figures;
-/// what counts is into how many host ports a switch port splits.
+/// Host bandwidth over uplink bandwidth. Headers differ by some percent between NIC and cable
+/// figures; what counts is into how many host ports a switch port splits.
 double host_share(const TopologyRequest& request) {
   constexpr double kHeaders = 0.1;
   const double share = std::min(1.0, request.node.nic_bandwidth / cable_bandwidth(request));
@@ -67,15 +68,18 @@ double host_share(const TopologyRequest& request) {
 Result<void> check_fabric(const TopologyRequest& request) {
   const FabricSpec& fabric = request.fabric;
   if (fabric.tiers < 1 || fabric.tiers > 3) {
-    return fabric_fail("tiers", fmt::format("a fat-tree has 1, 2 or 3 tiers, not {}", fabric.tiers));
+    return fabric_fail("tiers",
+                       fmt::format("a fat-tree has 1, 2 or 3 tiers, not {}", fabric.tiers));
   }
   if (fabric.switch_ports < 2) {
-    return fabric_fail("switch_ports", fmt::format("a switch needs 2 ports, not {}", fabric.switch_ports));
+    return fabric_fail("switch_ports",
+                       fmt::format("a switch needs 2 ports, not {}", fabric.switch_ports));
   }
   if (fabric.oversubscription.empty() ||
       !std::all_of(fabric.oversubscription.begin(), fabric.oversubscription.end(),
                    [](double o) { return o > 0 && std::isfinite(o); })) {
-    return fabric_fail("oversubscription", "must be a positive number, or a list of them from the leaf up");
+    return fabric_fail("oversubscription",
+                       "must be a positive number, or a list of them from the leaf up");
   }
   const int nics = request.node.nics;
   if (fabric.rails < 1 || nics % fabric.rails != 0) {
@@ -83,11 +87,13 @@ Result<void> check_fabric(const TopologyRequest& request) {
     for (int r = 1; r <= nics; ++r) {
       if (nics % r == 0) allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", r);
     }
-    return fabric_fail("rails", fmt::format("{} rails do not divide the {} NICs of a node", fabric.rails, nics),
-                       fmt::format("possible: {}", allowed));
+    return fabric_fail(
+        "rails", fmt::format("{} rails do not divide the {} NICs of a node", fabric.rails, nics),
+        fmt::format("possible: {}", allowed));
   }
   if (fabric.tiers == 1 && fabric.rails > 1 && !fabric.rail_only) {
-    return fabric_fail("rails", fmt::format("{} rails on one switch tier would not meet", fabric.rails),
+    return fabric_fail("rails",
+                       fmt::format("{} rails on one switch tier would not meet", fabric.rails),
                        "use tiers: 2, rails: 1, or rail_only: true");
   }
   return {};
@@ -107,9 +113,11 @@ ClosLimits limits_of(const TopologyRequest& request, int tiers) {
   const FabricSpec& fabric = request.fabric;
   const int ports = fabric.switch_ports;
   ClosLimits limits;
-  limits.leaf = tiers == 1 ? PortSplit{ports, 0}
-                           : split_ports(ports, oversubscription_at(fabric, 0), host_share(request));
-  limits.spine = tiers < 3 ? PortSplit{ports, 0} : split_ports(ports, oversubscription_at(fabric, 1));
+  limits.leaf = tiers == 1
+                    ? PortSplit{ports, 0}
+                    : split_ports(ports, oversubscription_at(fabric, 0), host_share(request));
+  limits.spine =
+      tiers < 3 ? PortSplit{ports, 0} : split_ports(ports, oversubscription_at(fabric, 1));
   limits.leaves_per_unit = fabric.rail_only ? 1 : fabric.rails;
   limits.nics_per_leaf_node = request.node.nics / fabric.rails;
   limits.nodes_per_unit = limits.leaf.down / limits.nics_per_leaf_node;
@@ -130,8 +138,10 @@ tl::unexpected<Diagnostics> too_small(const TopologyRequest& request, const Clos
         break;
       }
     }
-    return fabric_fail("rails", fmt::format("a leaf has {} host ports, but {} NICs of a node need one",
-                                            limits.leaf.down, limits.nics_per_leaf_node), hint);
+    return fabric_fail("rails",
+                       fmt::format("a leaf has {} host ports, but {} NICs of a node need one",
+                                   limits.leaf.down, limits.nics_per_leaf_node),
+                       hint);
   }
   if (limits.units_per_pod == 0) {
     std::string hint = "use switches with more ports";
@@ -142,8 +152,11 @@ tl::unexpected<Diagnostics> too_small(const TopologyRequest& request, const Clos
       hint = fmt::format("rails: {} would fit", rails);
       break;
     }
-    return fabric_fail("rails", fmt::format("a spine has {} ports for leaves, but a unit of {} rails has {} leaves",
-                                            limits.spine.down, fabric.rails, limits.leaves_per_unit), hint);
+    return fabric_fail(
+        "rails",
+        fmt::format("a spine has {} ports for leaves, but a unit of {} rails has {} leaves",
+                    limits.spine.down, fabric.rails, limits.leaves_per_unit),
+        hint);
   }
   std::string hint;
   for (int tiers = fabric.tiers + 1; tiers <= 3; ++tiers) {
@@ -154,11 +167,12 @@ tl::unexpected<Diagnostics> too_small(const TopologyRequest& request, const Clos
     }
   }
   if (hint.empty()) hint = fmt::format("use switches with more than {} ports", fabric.switch_ports);
-  return fabric_fail("tiers",
-                     fmt::format("{} tier{} of {}-port switches hold{} {} nodes of {} NICs, not {}",
-                                 fabric.tiers, fabric.tiers == 1 ? "" : "s", fabric.switch_ports,
-                                 fabric.tiers == 1 ? "s" : "", limits.most_nodes, nics, request.nodes),
-                     hint);
+  return fabric_fail(
+      "tiers",
+      fmt::format("{} tier{} of {}-port switches hold{} {} nodes of {} NICs, not {}", fabric.tiers,
+                  fabric.tiers == 1 ? "" : "s", fabric.switch_ports, fabric.tiers == 1 ? "s" : "",
+                  limits.most_nodes, nics, request.nodes),
+      hint);
 }
 
 /// The layers of one Clos as devices of a builder.
@@ -239,8 +253,9 @@ class ClosWiring {
     }
   }
 
-  /// A hash sends a flow to one cable, so each cable is a link of its own; a sprayed flow loads them
-  /// all alike, so one link with the sum carries the same traffic at a fraction of the entries.
+  /// A hash sends a flow to one cable, so each cable is a link of its own; a sprayed flow loads
+  /// them all alike, so one link with the sum carries the same traffic at a fraction of the
+  /// entries.
   void add_bundle(DeviceId low, DeviceId high, int cables, int tier_index) {
     CableSpec cable = cable_;
     cable.tier_index = tier_index;
@@ -276,7 +291,8 @@ std::vector<DeviceId> stamp_nodes(const NodeTemplate& node, int nodes, TopologyB
 
 PortSplit split_ports(int ports, double oversubscription, double host_share) {
   const double down_per_up = oversubscription / host_share;
-  const int up = std::max(1, static_cast<int>(std::floor(ports / (1.0 + down_per_up) + kRatioSlack)));
+  const int up =
+      std::max(1, static_cast<int>(std::floor(ports / (1.0 + down_per_up) + kRatioSlack)));
   const double down = std::floor(up * down_per_up + kRatioSlack);
   return {static_cast<int>(std::min(down, static_cast<double>(ports - up))), up};
 }
@@ -299,7 +315,8 @@ Result<ClosPlan> plan_clos(const TopologyRequest& request) {
 
   const int leaf_down = std::min(request.nodes, plan.nodes_per_unit) * plan.nics_per_leaf_node;
   const double wanted_up = leaf_down * host_share(request) / oversubscription_at(fabric, 0);
-  const int up = std::clamp(static_cast<int>(std::ceil(wanted_up - kRatioSlack)), 1, limits.leaf.up);
+  const int up =
+      std::clamp(static_cast<int>(std::ceil(wanted_up - kRatioSlack)), 1, limits.leaf.up);
   const int pod_leaves = std::min(plan.units, plan.units_per_pod) * plan.leaves_per_unit;
   const int spine_down = plan.pods == 1 ? fabric.switch_ports : limits.spine.down;
   const auto spines = spread(pod_leaves, up, spine_down, fabric.switch_ports - leaf_down);
@@ -309,9 +326,9 @@ Result<ClosPlan> plan_clos(const TopologyRequest& request) {
   if (plan.pods == 1) return plan;
 
   const int down = pod_leaves * (plan.leaf_up / plan.spines_per_pod);
-  const int spine_up = std::clamp(
-      static_cast<int>(std::ceil(down / oversubscription_at(fabric, 1) - kRatioSlack)), 1,
-      fabric.switch_ports - down);
+  const int spine_up =
+      std::clamp(static_cast<int>(std::ceil(down / oversubscription_at(fabric, 1) - kRatioSlack)),
+                 1, fabric.switch_ports - down);
   const auto cores = spread(plan.pods, spine_up, fabric.switch_ports, fabric.switch_ports - down);
   FORETRAIN_ASSERT(cores.has_value(), "limits_of leaves room for the pods");
   plan.spine_up = cores->up;
@@ -331,7 +348,8 @@ Result<Topology> build_fat_tree(const TopologyRequest& request) {
   if (!plan) return tl::make_unexpected(plan.error());
   const auto nodes = static_cast<std::size_t>(request.nodes);
   const int copies = request.fabric.rail_only ? request.fabric.rails : 1;
-  const auto switches = static_cast<std::size_t>(copies * (plan->leaves() + plan->spines() + plan->cores()));
+  const auto switches =
+      static_cast<std::size_t>(copies * (plan->leaves() + plan->spines() + plan->cores()));
   const auto cables = static_cast<std::size_t>(
       copies * (plan->leaves() * plan->leaf_up + plan->spines() * plan->spine_up));
   builder.reserve(nodes * node->devices.size() + switches,

@@ -18,16 +18,16 @@ struct PortSplit {
 
 /// What one Clos (a whole fabric, or one rail of a rail-only fabric) is made of.
 struct ClosPlan {
-  int units = 1;              // scalable units: groups of leaves that share their nodes
-  int leaves_per_unit = 1;    // = rails, or 1
+  int units = 1;            // scalable units: groups of leaves that share their nodes
+  int leaves_per_unit = 1;  // = rails, or 1
   int nodes_per_unit = 1;
-  int nics_per_leaf_node = 1; // NICs that one node has on one leaf
+  int nics_per_leaf_node = 1;  // NICs that one node has on one leaf
   int units_per_pod = 1;
   int pods = 1;
-  int leaf_up = 0;            // uplinks of a leaf
+  int leaf_up = 0;  // uplinks of a leaf
   int spines_per_pod = 0;
-  int spine_up = 0;           // uplinks of a spine
-  int cores_per_plane = 0;    // spine j of every pod meets the cores of plane j
+  int spine_up = 0;         // uplinks of a spine
+  int cores_per_plane = 0;  // spine j of every pod meets the cores of plane j
   [[nodiscard]] int leaves() const { return units * leaves_per_unit; }
   [[nodiscard]] int spines() const { return pods * spines_per_pod; }
   [[nodiscard]] int cores() const { return spines_per_pod * cores_per_plane; }

@@ -82,8 +82,9 @@ void add_pcie(NodeTemplate& node, const NodeShape& shape) {
   }
   for (int nic = 0; nic < shape.nics; ++nic) {
     node.nics.push_back(add(node, DeviceKind::kNic, "nic", nic));
-    connect(node, node.nics.back(), switches[static_cast<std::size_t>(owner_of_nic(nic, shape) / 2)],
-            shape.pcie_bandwidth, shape.pcie_latency, LinkTier::kPcie);
+    connect(node, node.nics.back(),
+            switches[static_cast<std::size_t>(owner_of_nic(nic, shape) / 2)], shape.pcie_bandwidth,
+            shape.pcie_latency, LinkTier::kPcie);
   }
 }
 
@@ -103,10 +104,22 @@ std::vector<MeshLink> nvlink_mesh(int gpus) {
     struct Edge {
       int first, second, links;
     };
-    constexpr std::array<Edge, 16> kCubeMesh{{{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2},
-                                              {1, 2, 2}, {1, 3, 1}, {1, 5, 2}, {2, 3, 2},
-                                              {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1},
-                                              {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}}};
+    constexpr std::array<Edge, 16> kCubeMesh{{{0, 1, 1},
+                                              {0, 2, 1},
+                                              {0, 3, 2},
+                                              {0, 4, 2},
+                                              {1, 2, 2},
+                                              {1, 3, 1},
+                                              {1, 5, 2},
+                                              {2, 3, 2},
+                                              {2, 6, 1},
+                                              {3, 7, 1},
+                                              {4, 5, 1},
+                                              {4, 6, 1},
+                                              {4, 7, 2},
+                                              {5, 6, 2},
+                                              {5, 7, 1},
+                                              {6, 7, 2}}};
     for (const Edge& edge : kCubeMesh) mesh.push_back({edge.first, edge.second, edge.links / 6.0});
     return mesh;
   }
@@ -122,7 +135,8 @@ Result<NodeTemplate> make_node_template(const NodeShape& shape) {
   if (shape.nics < 0) return fail(fmt::format("a node cannot have {} NICs", shape.nics));
   const bool nvlink = shape.gpus > 1 && shape.interconnect != IntraNode::kPcie;
   if (nvlink && !(shape.nvlink_bandwidth > DataRate{})) {
-    return fail("the GPUs have no NVLink bandwidth", "use interconnect: pcie, or a GPU with NVLink");
+    return fail("the GPUs have no NVLink bandwidth",
+                "use interconnect: pcie, or a GPU with NVLink");
   }
   if (shape.gpus > 1 && shape.interconnect == IntraNode::kNvlinkMesh &&
       nvlink_mesh(shape.gpus).empty()) {
@@ -136,7 +150,8 @@ Result<NodeTemplate> make_node_template(const NodeShape& shape) {
     return fail("the NICs have no bandwidth");
   }
   NodeTemplate node;
-  for (int gpu = 0; gpu < shape.gpus; ++gpu) node.gpus.push_back(add(node, DeviceKind::kGpu, "gpu", gpu));
+  for (int gpu = 0; gpu < shape.gpus; ++gpu)
+    node.gpus.push_back(add(node, DeviceKind::kGpu, "gpu", gpu));
   add_nvlink(node, shape);
   add_pcie(node, shape);
   return node;

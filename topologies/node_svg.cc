@@ -35,7 +35,8 @@ std::vector<DeviceId> of_kind(const Topology& topology, DeviceKind kind) {
   return found;
 }
 
-/// End devices below one PCIe switch stand side by side, their switch beneath, sockets beneath those.
+/// End devices below one PCIe switch stand side by side, their switch beneath, sockets beneath
+/// those.
 Boxes place(const Topology& topology, double end_y) {
   Boxes boxes;
   double x = 24;
@@ -79,10 +80,14 @@ Boxes place(const Topology& topology, double end_y) {
 
 BoxStyle style_of(DeviceKind kind) {
   switch (kind) {
-    case DeviceKind::kGpu: return {"#ecfdf5", "#047857", 5};
-    case DeviceKind::kNic: return {"#fef3c7", "#b45309", 5};
-    case DeviceKind::kNvSwitch: return {"#e0e7ff", "#4338ca", 5};
-    default: return {"#e2e8f0", "#475569", 5};
+    case DeviceKind::kGpu:
+      return {"#ecfdf5", "#047857", 5};
+    case DeviceKind::kNic:
+      return {"#fef3c7", "#b45309", 5};
+    case DeviceKind::kNvSwitch:
+      return {"#e0e7ff", "#4338ca", 5};
+    default:
+      return {"#e2e8f0", "#475569", 5};
   }
 }
 
@@ -93,7 +98,8 @@ NodeLabel node_label(const Topology& topology) {
   const auto nics = static_cast<int>(topology.nics(NodeId{0}).size());
   NodeLabel label;
   label.short_text = fmt::format("{} GPU, {} NIC", gpus, nics);
-  label.long_text = fmt::format("{} GPU{}, {} NIC{}", gpus, gpus == 1 ? "" : "s", nics, nics == 1 ? "" : "s");
+  label.long_text =
+      fmt::format("{} GPU{}, {} NIC{}", gpus, gpus == 1 ? "" : "s", nics, nics == 1 ? "" : "s");
   DataRate nvlink;
   bool hub = false;
   for (const LinkId id : topology.links_from(topology.gpu(0))) {
@@ -103,7 +109,8 @@ NodeLabel node_label(const Topology& topology) {
     hub = topology.device(link.to).kind == DeviceKind::kNvSwitch;
   }
   if (nvlink > DataRate{}) {
-    label.long_text += fmt::format(", NVLink {} {} a GPU", hub ? "switch" : "mesh", short_rate(nvlink));
+    label.long_text +=
+        fmt::format(", NVLink {} {} a GPU", hub ? "switch" : "mesh", short_rate(nvlink));
   }
   return label;
 }
@@ -114,7 +121,8 @@ std::string node_svg(const Topology& topology) {
   const Boxes boxes = place(topology, end_y);
   SvgCanvas canvas;
   canvas.text({24, 34}, headline(topology), {.size = 17, .anchor = "start", .bold = true});
-  canvas.text({24, 54}, node_label(topology).long_text, {.size = 12, .anchor = "start", .fill = "#64748b"});
+  canvas.text({24, 54}, node_label(topology).long_text,
+              {.size = 12, .anchor = "start", .fill = "#64748b"});
   DataRate largest;
   for (int l = 0; l < topology.links_per_node(); ++l) {
     largest = std::max(largest, topology.link(LinkId{l}).bandwidth);
@@ -127,9 +135,11 @@ std::string node_svg(const Topology& topology) {
     const double stroke = scale.stroke(link.bandwidth, 6);
     if (link.tier == LinkTier::kNvlink && !hub) {
       const double top = end_y - 20 - 0.28 * std::abs(to.x - from.x);
-      canvas.arc({from.x, end_y}, {to.x, end_y}, std::max(40.0, top), stroke, scale.color(link.bandwidth));
+      canvas.arc({from.x, end_y}, {to.x, end_y}, std::max(40.0, top), stroke,
+                 scale.color(link.bandwidth));
     } else {
-      const double y = link.tier == LinkTier::kNvlink ? end_y : from.y;  // to the top edge, past the NICs
+      const double y =
+          link.tier == LinkTier::kNvlink ? end_y : from.y;  // to the top edge, past the NICs
       canvas.line({from.x, y}, to, stroke, scale.color(link.bandwidth));
     }
   }
@@ -144,7 +154,8 @@ std::string node_svg(const Topology& topology) {
   double x = 24;
   for (const BandwidthScale::Step& step : scale.steps()) {
     canvas.line({x, bottom + 36}, {x + 24, bottom + 36}, 4, step.color);
-    canvas.text({x + 30, bottom + 40}, step.text, {.size = 11, .anchor = "start", .fill = "#64748b"});
+    canvas.text({x + 30, bottom + 40}, step.text,
+                {.size = 11, .anchor = "start", .fill = "#64748b"});
     x += 44 + 6.2 * static_cast<double>(step.text.size());
   }
   return canvas.finish(std::max(boxes.width, x) + 8, bottom + 64);

@@ -14,8 +14,8 @@ class NodePaths {
  public:
   explicit NodePaths(const Topology& topology) : topology_(topology) {}
 
-  /// The shortest path; of several the widest, and of equally wide ones a fixed choice that differs from
-  /// pair to pair, so that relayed traffic spreads. Empty if there is none.
+  /// The shortest path; of several the widest, and of equally wide ones a fixed choice that differs
+  /// from pair to pair, so that relayed traffic spreads. Empty if there is none.
   std::vector<LinkId> find(DeviceId source, DeviceId destination, LinkTier tier) const {
     const std::vector<int> hops = hops_to(destination, tier);
     std::vector<LinkId> path;
@@ -46,7 +46,8 @@ class NodePaths {
     return link.tier == tier && link.to.index() < topology_.devices_per_node();
   }
 
-  /// Bandwidth of a link and, where the next device is not yet the destination, of the best second link.
+  /// Bandwidth of a link and, where the next device is not yet the destination, of the best second
+  /// link.
   double width_to(const Link& link, DeviceId destination, const std::vector<int>& hops,
                   LinkTier tier) const {
     const double width = link.bandwidth.bits_per_second();
@@ -69,7 +70,8 @@ class NodePaths {
     for (std::size_t i = 0; i < queue.size(); ++i) {
       const DeviceId at = queue[i];
       const DeviceKind kind = topology_.device(at).kind;
-      const bool end_point = kind == DeviceKind::kNic || (kind == DeviceKind::kGpu && tier == LinkTier::kPcie);
+      const bool end_point =
+          kind == DeviceKind::kNic || (kind == DeviceKind::kGpu && tier == LinkTier::kPcie);
       if (end_point && at != destination) continue;
       for (const LinkId id : topology_.links_from(at)) {
         const Link& link = topology_.link(id);
@@ -94,10 +96,12 @@ void add_node_paths(const Topology& topology, RouteTables& tables) {
       bool direct = !path.empty();
       for (const LinkId link : path) {
         const Link& l = topology.link(link);
-        direct = direct && (l.to == topology.gpu(b) || topology.device(l.to).kind == DeviceKind::kNvSwitch);
+        direct = direct &&
+                 (l.to == topology.gpu(b) || topology.device(l.to).kind == DeviceKind::kNvSwitch);
       }
       tables.nvlink_direct.push_back(direct);
-      if (a != b && path.empty()) path = paths.find(topology.gpu(a), topology.gpu(b), LinkTier::kPcie);
+      if (a != b && path.empty())
+        path = paths.find(topology.gpu(a), topology.gpu(b), LinkTier::kPcie);
       tables.gpu_to_gpu.push_back(std::move(path));
     }
     for (const DeviceId nic : nics) {
@@ -117,7 +121,8 @@ void add_ports(const Topology& topology, RouteTables& tables) {
       for (const LinkId id : topology.links_from(nic)) {
         const Link& link = topology.link(id);
         if (link.tier != LinkTier::kHostLink) continue;
-        tables.ports.push_back({id, LinkId{id.index() + 1}, link.to});  // a cable's second link leads back
+        tables.ports.push_back(
+            {id, LinkId{id.index() + 1}, link.to});  // a cable's second link leads back
         if (n == 0) tables.nic_rail.push_back(topology.device(link.to).rail);
       }
     }

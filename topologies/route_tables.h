@@ -15,7 +15,8 @@ struct Exit {
   int cables = 1;
 };
 
-/// Up links of a switch, and its down links grouped by what lies below: leaves for a spine, pods for a core.
+/// Up links of a switch, and its down links grouped by what lies below: leaves for a spine, pods
+/// for a core.
 class SwitchExits {
  public:
   SwitchExits() = default;
@@ -49,14 +50,14 @@ struct NicPort {
 };
 
 struct RouteTables {
-  int gpus = 0;                            // per node
+  int gpus = 0;  // per node
   int nics = 0;
   std::vector<std::vector<int>> gpu_nics;  // local NICs by local GPU
   // Paths inside a node as links of node 0; index = source * count + destination.
   std::vector<std::vector<LinkId>> gpu_to_gpu, gpu_to_nic, nic_to_gpu;
-  std::vector<bool> nvlink_direct;         // GPU pair joined by NVLink without a relay
-  std::vector<int> nic_rail;               // by local NIC
-  std::vector<NicPort> ports;              // by node, then local NIC; empty without a fabric
+  std::vector<bool> nvlink_direct;  // GPU pair joined by NVLink without a relay
+  std::vector<int> nic_rail;        // by local NIC
+  std::vector<NicPort> ports;       // by node, then local NIC; empty without a fabric
   SwitchExits exits;
 };
 

@@ -72,7 +72,11 @@ class RouteBuilder {
  public:
   RouteBuilder(const Topology& topology, const Router::Options& options, const RouteTables& tables,
                std::uint64_t label)
-      : topology_(topology), options_(options), tables_(tables), label_(label), out_(topology, route_) {}
+      : topology_(topology),
+        options_(options),
+        tables_(tables),
+        label_(label),
+        out_(topology, route_) {}
 
   FlowRoute build(int source, int destination) {
     const int source_node = source / tables_.gpus;
@@ -101,7 +105,9 @@ class RouteBuilder {
     return static_cast<std::size_t>(row) * static_cast<std::size_t>(columns) +
            static_cast<std::size_t>(column);
   }
-  const NicPort& port(int node, int nic) const { return tables_.ports[index(node, tables_.nics, nic)]; }
+  const NicPort& port(int node, int nic) const {
+    return tables_.ports[index(node, tables_.nics, nic)];
+  }
 
   void add_inside(const std::vector<LinkId>& path, int node, double share) {
     const int base = node * topology_.links_per_node();
@@ -119,17 +125,20 @@ class RouteBuilder {
       out_.start_path();
       int sender = source.gpu;
       if (rail(nic) != rail(last)) {
-        const bool relay = options_.pxn && tables_.nvlink_direct[index(source.gpu, tables_.gpus, destination.gpu)];
+        const bool relay =
+            options_.pxn && tables_.nvlink_direct[index(source.gpu, tables_.gpus, destination.gpu)];
         if (relay) {
           sender = destination.gpu;
-          add_inside(tables_.gpu_to_gpu[index(source.gpu, tables_.gpus, sender)], source.node, share);
+          add_inside(tables_.gpu_to_gpu[index(source.gpu, tables_.gpus, sender)], source.node,
+                     share);
         }
         // Nodes are alike: the NIC with the destination's number is on its rail.
         if (relay || topology_.fabric().rail_only) nic = last;
       }
       add_inside(tables_.gpu_to_nic[index(sender, tables_.nics, nic)], source.node, share);
       add_fabric(port(source.node, nic), port(destination.node, last), share);
-      add_inside(tables_.nic_to_gpu[index(last, tables_.gpus, destination.gpu)], destination.node, share);
+      add_inside(tables_.nic_to_gpu[index(last, tables_.gpus, destination.gpu)], destination.node,
+                 share);
       out_.end_path();
     }
   }
@@ -150,14 +159,17 @@ class RouteBuilder {
     out_.add(destination.down, share);
   }
 
-  bool same_pod(DeviceId a, DeviceId b) const { return topology_.device(a).pod == topology_.device(b).pod; }
+  bool same_pod(DeviceId a, DeviceId b) const {
+    return topology_.device(a).pod == topology_.device(b).pod;
+  }
 
   DeviceId take(DeviceId at, std::span<const Exit> exits, double share) {
     FORETRAIN_ASSERT(!exits.empty(), "the fabric joins the two leaves");
     std::uint64_t cables = 0;
     for (const Exit& exit : exits) cables += static_cast<std::uint64_t>(exit.cables);
     const RandomStream stream{options_.seed, RandomPurpose::kEcmpHash};
-    // The switch is part of the address of the draw, so that hashes of different stages are independent.
+    // The switch is part of the address of the draw, so that hashes of different stages are
+    // independent.
     std::uint64_t draw = stream.below(cables, flow_, static_cast<std::uint64_t>(at.index()));
     std::size_t chosen = 0;
     while (draw >= static_cast<std::uint64_t>(exits[chosen].cables)) {
@@ -251,7 +263,7 @@ FlowRoute Router::route(DeviceId source_gpu, DeviceId destination_gpu, std::uint
     return device.node.index() * topology_->gpus_per_node() + device.local_index;
   };
   return RouteBuilder{*topology_, options_, *tables_, label}.build(number(source_gpu),
-                                                                 number(destination_gpu));
+                                                                   number(destination_gpu));
 }
 
 }  // namespace foretrain

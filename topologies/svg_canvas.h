@@ -21,7 +21,7 @@ struct BoxStyle {
 
 struct TextStyle {
   int size = 12;
-  const char* anchor = "middle";   // start | middle | end
+  const char* anchor = "middle";  // start | middle | end
   const char* fill = "#0f172a";
   bool bold = false;
 };

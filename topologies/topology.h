@@ -21,23 +21,23 @@ enum class LinkTier { kNvlink, kPcie, kHostLink, kInterSwitch };
 
 struct Device {
   DeviceKind kind = DeviceKind::kGpu;
-  std::string name;          // "node3/gpu1", "leaf5", "spine2", "core7"
-  NodeId node;               // the host, or an invalid id for fabric switches
-  int local_index = -1;      // GPU or NIC number within its node
-  int tier = 0;              // 0 inside nodes, 1 leaf, 2 spine, 3 core
-  int pod = -1;              // leaves and spines that meet without a core; numbered over the fabric
-  int unit = -1;             // leaves: the scalable unit whose nodes they serve
-  int rail = -1;             // leaves of a fabric with rails, all switches of a rail-only fabric
+  std::string name;      // "node3/gpu1", "leaf5", "spine2", "core7"
+  NodeId node;           // the host, or an invalid id for fabric switches
+  int local_index = -1;  // GPU or NIC number within its node
+  int tier = 0;          // 0 inside nodes, 1 leaf, 2 spine, 3 core
+  int pod = -1;          // leaves and spines that meet without a core; numbered over the fabric
+  int unit = -1;         // leaves: the scalable unit whose nodes they serve
+  int rail = -1;         // leaves of a fabric with rails, all switches of a rail-only fabric
 };
 
 struct Link {
   DeviceId from;
   DeviceId to;
-  DataRate bandwidth;        // payload bandwidth, one direction
-  SimDuration latency{};     // propagation plus the port-to-port latency of the switch it leads to
+  DataRate bandwidth;     // payload bandwidth, one direction
+  SimDuration latency{};  // propagation plus the port-to-port latency of the switch it leads to
   LinkTier tier = LinkTier::kNvlink;
-  int tier_index = 0;        // for kInterSwitch: 1 leaf-spine, 2 spine-core
-  int cables = 1;            // parallel cables merged in this link
+  int tier_index = 0;  // for kInterSwitch: 1 leaf-spine, 2 spine-core
+  int cables = 1;      // parallel cables merged in this link
 };
 
 /// The sealed graph. Queries are O(1) unless said.
@@ -69,9 +69,9 @@ class Topology {
   std::vector<Device> devices_;
   std::vector<Link> links_;
   std::vector<DeviceId> gpus_;
-  std::vector<DeviceId> nics_;             // by node, then local index
-  std::vector<LinkId> links_from_;         // grouped by device, in order of id
-  std::vector<std::size_t> links_begin_;   // first of a device in links_from_; one more at the end
+  std::vector<DeviceId> nics_;            // by node, then local index
+  std::vector<LinkId> links_from_;        // grouped by device, in order of id
+  std::vector<std::size_t> links_begin_;  // first of a device in links_from_; one more at the end
   int num_nodes_ = 0;
   int gpus_per_node_ = 0;
   int devices_per_node_ = 0;

@@ -23,8 +23,8 @@ LinkId TopologyBuilder::add_cable(DeviceId first, DeviceId second, const CableSp
                     "a cable joins two devices that exist");
   FORETRAIN_EXPECTS(cable.bandwidth > DataRate{} && cable.cables >= 1, "a cable carries data");
   const LinkId id{static_cast<std::int32_t>(topology_.links_.size())};
-  topology_.links_.push_back({first, second, cable.bandwidth, cable.latency, cable.tier,
-                              cable.tier_index, cable.cables});
+  topology_.links_.push_back(
+      {first, second, cable.bandwidth, cable.latency, cable.tier, cable.tier_index, cable.cables});
   topology_.links_.push_back({second, first, cable.bandwidth, cable.latency_back, cable.tier,
                               cable.tier_index, cable.cables});
   return id;

@@ -11,15 +11,16 @@ namespace foretrain {
 
 /// What both directions of a cable share, and what they do not.
 struct CableSpec {
-  DataRate bandwidth;         // one direction, all parallel cables together
-  SimDuration latency{};      // from the first to the second device
+  DataRate bandwidth;     // one direction, all parallel cables together
+  SimDuration latency{};  // from the first to the second device
   SimDuration latency_back{};
   LinkTier tier = LinkTier::kInterSwitch;
   int tier_index = 0;
   int cables = 1;
 };
 
-/// Add the nodes first, one after the other and all alike (`finish_node` after each), then the fabric.
+/// Add the nodes first, one after the other and all alike (`finish_node` after each), then the
+/// fabric.
 class TopologyBuilder {
  public:
   explicit TopologyBuilder(FabricSpec fabric) { topology_.fabric_ = std::move(fabric); }

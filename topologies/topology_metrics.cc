@@ -11,7 +11,8 @@ namespace {
 constexpr std::array<const char*, 3> kSwitchTiers{"leaf", "spine", "core"};
 constexpr std::array<const char*, 3> kCableTiers{"host-leaf", "leaf-spine", "spine-core"};
 
-/// Bandwidth that wants to leave a part of the fabric: from the first half of the nodes, to the second.
+/// Bandwidth that wants to leave a part of the fabric: from the first half of the nodes, to the
+/// second.
 struct Surplus {
   double first = 0;
   double second = 0;
@@ -72,8 +73,10 @@ class FabricCounts {
       metrics.switches += switches[tier];
       metrics.cables += cables_[tier];
       const int ports = cables_[tier] + (tier < 2 ? cables_[tier + 1] : 0);
-      if (switches[tier] > 0) metrics.switch_tiers.push_back({kSwitchTiers[tier], switches[tier], ports});
-      if (cables_[tier] > 0) metrics.cable_tiers.push_back({kCableTiers[tier], cables_[tier], 2 * cables_[tier]});
+      if (switches[tier] > 0)
+        metrics.switch_tiers.push_back({kSwitchTiers[tier], switches[tier], ports});
+      if (cables_[tier] > 0)
+        metrics.cable_tiers.push_back({kCableTiers[tier], cables_[tier], 2 * cables_[tier]});
     }
   }
 
@@ -86,7 +89,9 @@ class FabricCounts {
     // Ordered pairs within a leaf, a pod and a component; each contains the one before.
     std::map<int, std::int64_t> pod_nics, component_nics;
     double leaf_pairs = 0, pod_pairs = 0, all_pairs = 0;
-    const auto pairs = [](std::int64_t n) { return static_cast<double>(n) * static_cast<double>(n - 1); };
+    const auto pairs = [](std::int64_t n) {
+      return static_cast<double>(n) * static_cast<double>(n - 1);
+    };
     for (const auto& [leaf, load] : leaves_) {
       leaf_pairs += pairs(load.nics);
       pod_nics[topology_.device(leaf).pod] += load.nics;
@@ -95,7 +100,8 @@ class FabricCounts {
     for (const auto& [pod, nics] : pod_nics) pod_pairs += pairs(nics);
     for (const auto& [part, nics] : component_nics) all_pairs += pairs(nics);
     if (all_pairs <= 0) return;
-    metrics.mean_hops = (2 * leaf_pairs + 4 * (pod_pairs - leaf_pairs) + 6 * (all_pairs - pod_pairs)) / all_pairs;
+    metrics.mean_hops =
+        (2 * leaf_pairs + 4 * (pod_pairs - leaf_pairs) + 6 * (all_pairs - pod_pairs)) / all_pairs;
     metrics.diameter_hops = all_pairs > pod_pairs ? 6 : pod_pairs > leaf_pairs ? 4 : 2;
   }
 

@@ -1,10 +1,11 @@
-// The fabric as a picture: tiers as rows, pods, units or rails as columns, nodes at the bottom. Small
-// fabrics show every box and bundle; large ones show each group of switches once, with counts.
+// The fabric as a picture: tiers as rows, pods, units or rails as columns, nodes at the bottom.
+// Small fabrics show every box and bundle; large ones show each group of switches once, with
+// counts.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -16,7 +17,7 @@
 namespace foretrain {
 namespace {
 
-constexpr double kLeft = 176;        // room for row names and captions
+constexpr double kLeft = 176;  // room for row names and captions
 constexpr double kRight = 32;
 constexpr double kTop = 84;
 constexpr double kColumnGap = 20;
@@ -44,8 +45,9 @@ std::vector<Bundle> bundles_of(const Topology& topology) {
     const Device& from = topology.device(link.from);
     const Device& to = topology.device(link.to);
     if (to.tier <= from.tier) continue;
-    const DeviceId low =
-        from.kind == DeviceKind::kNic ? topology.gpu(from.node.index() * topology.gpus_per_node()) : link.from;
+    const DeviceId low = from.kind == DeviceKind::kNic
+                             ? topology.gpu(from.node.index() * topology.gpus_per_node())
+                             : link.from;
     Bundle& bundle = found[{low, link.to}];
     bundle.low = low;
     bundle.high = link.to;
@@ -75,7 +77,10 @@ constexpr SwitchGrid kSharedGrid{64};
 class FabricDrawing {
  public:
   FabricDrawing(const Topology& topology, bool detailed)
-      : topology_(topology), detailed_(detailed), layout_(arrange_columns(topology)), scale_(DataRate{}) {
+      : topology_(topology),
+        detailed_(detailed),
+        layout_(arrange_columns(topology)),
+        scale_(DataRate{}) {
     if (detailed_) bundles_ = bundles_of(topology);
     choose_columns();
     scale_ = BandwidthScale{largest_bundle()};
@@ -107,7 +112,8 @@ class FabricDrawing {
   void choose_columns() {
     const std::size_t all = layout_.columns.size();
     for (std::size_t c = 0; c < all; ++c) {
-      if (detailed_ || all <= kMostColumns || c < kMostColumns - 3 || c + 2 >= all) shown_.push_back(c);
+      if (detailed_ || all <= kMostColumns || c < kMostColumns - 3 || c + 2 >= all)
+        shown_.push_back(c);
     }
     elided_ = all - shown_.size();
   }
@@ -146,9 +152,9 @@ class FabricDrawing {
       x += column_width_.back() + kColumnGap;
     }
     width_ = x - kColumnGap;
-    const std::size_t wide_row = std::max(detailed_ ? layout_.shared.size() : 0,
-                                          layout_.nodes_shared && detailed_
-                                              ? static_cast<std::size_t>(topology_.num_nodes()) : 0);
+    const std::size_t wide_row = std::max(
+        detailed_ ? layout_.shared.size() : 0,
+        layout_.nodes_shared && detailed_ ? static_cast<std::size_t>(topology_.num_nodes()) : 0);
     const double needed = kLeft + static_cast<double>(wide_row) * (box_width() + 12) + kPad;
     const double headline_width = 8.6 * static_cast<double>(headline(topology_).size()) + 40;
     const double more = std::max({needed, headline_width, kLeft + 680}) - width_;
@@ -162,7 +168,8 @@ class FabricDrawing {
     double height = 0;
     if (tier == layout_.column_tiers) return 30 + kSharedGrid.height(layout_.shared.size());
     for (const FabricColumn& c : layout_.columns) {
-      height = std::max(height, kColumnGrid.height(c.switches[static_cast<std::size_t>(tier)].size()));
+      height =
+          std::max(height, kColumnGrid.height(c.switches[static_cast<std::size_t>(tier)].size()));
     }
     return height + 30;
   }
@@ -182,11 +189,14 @@ class FabricDrawing {
   }
 
   double row_top(std::size_t tier) const { return row_y_[tier]; }
-  double row_bottom(std::size_t tier) const { return row_y_[tier] + row_height(static_cast<int>(tier)); }
+  double row_bottom(std::size_t tier) const {
+    return row_y_[tier] + row_height(static_cast<int>(tier));
+  }
 
   /// Box corners by device: switches, and nodes by their first GPU.
   void place_boxes() {
-    const auto spread = [&](const std::vector<DeviceId>& devices, double x, double width, double y) {
+    const auto spread = [&](const std::vector<DeviceId>& devices, double x, double width,
+                            double y) {
       const double used = static_cast<double>(devices.size()) * (box_width() + 12) - 12;
       double at = x + (width - used) / 2;
       for (const DeviceId device : devices) {
@@ -196,8 +206,8 @@ class FabricDrawing {
     };
     std::vector<std::vector<DeviceId>> nodes(layout_.columns.size());
     for (int n = 0; n < topology_.num_nodes(); ++n) {
-      nodes[static_cast<std::size_t>(layout_.column_of_node[static_cast<std::size_t>(n)])].push_back(
-          topology_.gpu(n * topology_.gpus_per_node()));
+      nodes[static_cast<std::size_t>(layout_.column_of_node[static_cast<std::size_t>(n)])]
+          .push_back(topology_.gpu(n * topology_.gpus_per_node()));
     }
     for (std::size_t c = 0; c < layout_.columns.size(); ++c) {
       for (std::size_t tier = 0; tier < static_cast<std::size_t>(layout_.column_tiers); ++tier) {
@@ -207,7 +217,8 @@ class FabricDrawing {
     }
     if (layout_.nodes_shared) spread(nodes[0], kLeft, width_ - kLeft, node_y_);
     if (!layout_.shared.empty()) {
-      spread(layout_.shared, kLeft, width_ - kLeft, row_top(static_cast<std::size_t>(layout_.column_tiers)));
+      spread(layout_.shared, kLeft, width_ - kLeft,
+             row_top(static_cast<std::size_t>(layout_.column_tiers)));
     }
   }
 
@@ -216,9 +227,10 @@ class FabricDrawing {
   void draw_title() {
     canvas_.text({24, 34}, headline(topology_), {.size = 17, .anchor = "start", .bold = true});
     const TopologyMetrics m = compute_metrics(topology_);
-    std::string line = fmt::format("{} switch{}, {} cables; bisection {}, {} per GPU", with_commas(m.switches),
-                                   m.switches == 1 ? "" : "es", with_commas(m.cables), short_rate(m.bisection),
-                                   short_rate(m.bisection_per_gpu));
+    std::string line =
+        fmt::format("{} switch{}, {} cables; bisection {}, {} per GPU", with_commas(m.switches),
+                    m.switches == 1 ? "" : "es", with_commas(m.cables), short_rate(m.bisection),
+                    short_rate(m.bisection_per_gpu));
     canvas_.text({24, 54}, line, {.size = 12, .anchor = "start", .fill = kMuted});
   }
 
@@ -231,8 +243,10 @@ class FabricDrawing {
       const double ratio = b == 0 ? 0 : layout_.oversubscription(b - 1);
       constexpr double kOver = 1.01;
       if (ratio > kOver) {
-        canvas_.box({12, above + 6}, width_ + 4, below - above - 12 - title_room(b), {"#fee2e2", "#fca5a5", 6});
-        canvas_.text({24, middle + 22 - title_room(b) / 2}, fmt::format("{:.3g}:1 oversubscribed", ratio),
+        canvas_.box({12, above + 6}, width_ + 4, below - above - 12 - title_room(b),
+                    {"#fee2e2", "#fca5a5", 6});
+        canvas_.text({24, middle + 22 - title_room(b) / 2},
+                     fmt::format("{:.3g}:1 oversubscribed", ratio),
                      {.size = 12, .anchor = "start", .fill = kAlarm, .bold = true});
       }
       const CableSum& sum = layout_.up[b];
@@ -240,7 +254,8 @@ class FabricDrawing {
       const double y = middle - title_room(b) / 2;
       canvas_.text({24, y - 10}, fmt::format("{} cables", with_commas(sum.cables)),
                    {.size = 11, .anchor = "start", .fill = kMuted});
-      canvas_.text({24, y + 5}, boundary_caption(b), {.size = 11, .anchor = "start", .fill = kMuted});
+      canvas_.text({24, y + 5}, boundary_caption(b),
+                   {.size = 11, .anchor = "start", .fill = kMuted});
     }
   }
 
@@ -249,7 +264,8 @@ class FabricDrawing {
   }
 
   std::string boundary_caption(std::size_t b) const {
-    const std::string each = fmt::format("of {}", short_rate(layout_.up[b].bandwidth / layout_.up[b].cables));
+    const std::string each =
+        fmt::format("of {}", short_rate(layout_.up[b].bandwidth / layout_.up[b].cables));
     int cables = 0;
     for (const Bundle& bundle : bundles_) {
       if (bundle.boundary != b) continue;
@@ -260,7 +276,8 @@ class FabricDrawing {
   }
 
   void draw_column_frames() {
-    const bool frames = detailed_ ? layout_.columns.size() > 1 || !layout_.columns[0].title.empty() : true;
+    const bool frames =
+        detailed_ ? layout_.columns.size() > 1 || !layout_.columns[0].title.empty() : true;
     if (!frames) return;
     const double top = row_top(static_cast<std::size_t>(layout_.column_tiers - 1)) - 22;
     const double bottom = layout_.nodes_shared ? row_bottom(0) + 8 : node_y_ + node_height_ + 8;
@@ -291,7 +308,8 @@ class FabricDrawing {
       const auto high = boxes_.find(bundle.high);
       const double low_x = low->second.x + box_width() / 2;
       const double high_x = high->second.x + box_width() / 2;
-      canvas_.line({low_x, low->second.y}, {high_x, high->second.y + 30}, scale_.stroke(bundle.sum.bandwidth, thickest),
+      canvas_.line({low_x, low->second.y}, {high_x, high->second.y + 30},
+                   scale_.stroke(bundle.sum.bandwidth, thickest),
                    scale_.color(bundle.sum.bandwidth), 0.85);
     }
   }
@@ -306,7 +324,8 @@ class FabricDrawing {
         canvas_.text({middle, corner.y + 19}, d.name, {.size = 12});
       } else {
         canvas_.box(corner, box_width(), node_height_, {"#ecfdf5", "#047857", 5});
-        canvas_.text({middle, corner.y + 18}, fmt::format("node{}", d.node.index()), {.size = 12, .bold = true});
+        canvas_.text({middle, corner.y + 18}, fmt::format("node{}", d.node.index()),
+                     {.size = 12, .bold = true});
         canvas_.text({middle, corner.y + 34}, label.short_text, {.size = 10, .fill = "#065f46"});
       }
     }
@@ -316,9 +335,10 @@ class FabricDrawing {
     if (sum.cables == 0) return;
     canvas_.line(low, high, scale_.stroke(sum.bandwidth, 22), scale_.color(sum.bandwidth));
     const char* caption_color = "#334155";
-    canvas_.pill({(low.x + high.x) / 2, (low.y + high.y) / 2},
-                 fmt::format("{} x {}", with_commas(sum.cables), short_rate(sum.bandwidth / sum.cables)),
-                 caption_color);
+    canvas_.pill(
+        {(low.x + high.x) / 2, (low.y + high.y) / 2},
+        fmt::format("{} x {}", with_commas(sum.cables), short_rate(sum.bandwidth / sum.cables)),
+        caption_color);
   }
 
   void draw_bands() {
@@ -331,13 +351,15 @@ class FabricDrawing {
     }
   }
 
-  void draw_switch_group(Point corner, double width, std::size_t tier, std::size_t count, SwitchGrid grid) {
+  void draw_switch_group(Point corner, double width, std::size_t tier, std::size_t count,
+                         SwitchGrid grid) {
     const double height = row_height(static_cast<int>(tier));
     canvas_.box(corner, width, height, {"#e2e8f0", "#475569", 5});
     const bool ideal = topology_.fabric().kind == FabricKind::kIdeal;
     const std::string name = ideal ? "switch" : count == 1 ? tier_name(tier) : tier_plural(tier);
     canvas_.text({corner.x + width / 2, corner.y + 16},
-                 fmt::format("{} {}", with_commas(static_cast<long long>(count)), name), {.size = 12, .bold = true});
+                 fmt::format("{} {}", with_commas(static_cast<long long>(count)), name),
+                 {.size = 12, .bold = true});
     const int shown = grid.shown(count);
     const double used = SwitchGrid::kPitch * std::min(shown, grid.per_row) - 2;
     for (int i = 0; i < shown; ++i) {
@@ -348,12 +370,15 @@ class FabricDrawing {
   }
 
   void draw_node_group(Point corner, double width, int nodes) {
-    canvas_.box({corner.x + 6, corner.y + 6}, width - 6, node_height_ - 6, {"#d1fae5", "#047857", 5});
+    canvas_.box({corner.x + 6, corner.y + 6}, width - 6, node_height_ - 6,
+                {"#d1fae5", "#047857", 5});
     canvas_.box(corner, width - 6, node_height_ - 6, {"#ecfdf5", "#047857", 5});
     const double middle = corner.x + (width - 6) / 2;
-    canvas_.text({middle, corner.y + 22}, fmt::format("{} node{}", with_commas(nodes), nodes == 1 ? "" : "s"),
+    canvas_.text({middle, corner.y + 22},
+                 fmt::format("{} node{}", with_commas(nodes), nodes == 1 ? "" : "s"),
                  {.size = 13, .bold = true});
-    canvas_.text({middle, corner.y + 40}, node_label(topology_).short_text, {.size = 11, .fill = "#065f46"});
+    canvas_.text({middle, corner.y + 40}, node_label(topology_).short_text,
+                 {.size = 11, .fill = "#065f46"});
   }
 
   void draw_groups() {
@@ -361,14 +386,17 @@ class FabricDrawing {
       const double x = column_x_[c] + 8;
       const double width = column_width_[c] - 16;
       for (std::size_t tier = 0; tier < static_cast<std::size_t>(layout_.column_tiers); ++tier) {
-        draw_switch_group({x, row_top(tier)}, width, tier, column(c).switches[tier].size(), kColumnGrid);
+        draw_switch_group({x, row_top(tier)}, width, tier, column(c).switches[tier].size(),
+                          kColumnGrid);
       }
       if (!layout_.nodes_shared) draw_node_group({x, node_y_}, width, column(c).nodes);
     }
-    if (layout_.nodes_shared) draw_node_group({kLeft, node_y_}, width_ - kLeft, topology_.num_nodes());
+    if (layout_.nodes_shared)
+      draw_node_group({kLeft, node_y_}, width_ - kLeft, topology_.num_nodes());
     if (layout_.shared.empty()) return;
     const auto tier = static_cast<std::size_t>(layout_.column_tiers);
-    draw_switch_group({kLeft, row_top(tier)}, width_ - kLeft, tier, layout_.shared.size(), kSharedGrid);
+    draw_switch_group({kLeft, row_top(tier)}, width_ - kLeft, tier, layout_.shared.size(),
+                      kSharedGrid);
   }
 
   void draw_row_names() {
@@ -376,15 +404,18 @@ class FabricDrawing {
       std::string name = tier_plural(tier);
       name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
       if (topology_.fabric().kind == FabricKind::kIdeal) name = "Switch";
-      canvas_.text({24, (row_top(tier) + row_bottom(tier)) / 2 + 5}, name, {.size = 14, .anchor = "start", .bold = true});
+      canvas_.text({24, (row_top(tier) + row_bottom(tier)) / 2 + 5}, name,
+                   {.size = 14, .anchor = "start", .bold = true});
     }
-    canvas_.text({24, node_y_ + node_height_ / 2 + 5}, "Nodes", {.size = 14, .anchor = "start", .bold = true});
+    canvas_.text({24, node_y_ + node_height_ / 2 + 5}, "Nodes",
+                 {.size = 14, .anchor = "start", .bold = true});
   }
 
   void draw_legend() {
     const double y = node_y_ + node_height_ + 48;
     double x = 24;
-    canvas_.text({x, y + 4}, "bandwidth of a bundle, one direction:", {.size = 11, .anchor = "start", .fill = kMuted});
+    canvas_.text({x, y + 4}, "bandwidth of a bundle, one direction:",
+                 {.size = 11, .anchor = "start", .fill = kMuted});
     x += 206;
     double stroke = 0.2;
     for (const BandwidthScale::Step& step : scale_.steps()) {
@@ -394,7 +425,8 @@ class FabricDrawing {
       stroke += 0.2;
     }
     std::string node = fmt::format("a node: {}", node_label(topology_).long_text);
-    if (!detailed_ && layout_.columns[0].switches[0].size() > 1) node += "; a small square: one switch";
+    if (!detailed_ && layout_.columns[0].switches[0].size() > 1)
+      node += "; a small square: one switch";
     canvas_.text({24, y + 26}, node, {.size = 11, .anchor = "start", .fill = kMuted});
   }
 
@@ -414,7 +446,8 @@ class FabricDrawing {
 bool shows_every_box(const Topology& topology) {
   if (topology.num_nodes() > kMostDetailedNodes) return false;
   int switches = 0;
-  for (const Device& device : topology.devices()) switches += device.kind == DeviceKind::kSwitch ? 1 : 0;
+  for (const Device& device : topology.devices())
+    switches += device.kind == DeviceKind::kSwitch ? 1 : 0;
   return switches <= kMostDetailedSwitches && bundles_of(topology).size() <= kMostDetailedBundles;
 }
 

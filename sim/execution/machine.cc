@@ -22,7 +22,8 @@ class Interconnects {
   std::optional<EntryReader> entry(const char* section, const std::string& name) {
     const DocumentNode* all = root_.find(section);
     const DocumentNode* found = all == nullptr ? nullptr : all->find(name);
-    if (found != nullptr) return EntryReader{*found, fmt::format("{}.{}", section, name), diagnostics_};
+    if (found != nullptr)
+      return EntryReader{*found, fmt::format("{}.{}", section, name), diagnostics_};
     std::string known;
     for (const DocumentEntry& item : (all == nullptr ? root_ : *all).entries) {
       known += (known.empty() ? "" : ", ") + item.key;
@@ -56,16 +57,20 @@ class Interconnects {
 
 IntraNode intra_node(NodeInterconnect interconnect) {
   switch (interconnect) {
-    case NodeInterconnect::kNvSwitch: return IntraNode::kNvSwitch;
-    case NodeInterconnect::kNvlinkMesh: return IntraNode::kNvlinkMesh;
-    case NodeInterconnect::kPcie: return IntraNode::kPcie;
+    case NodeInterconnect::kNvSwitch:
+      return IntraNode::kNvSwitch;
+    case NodeInterconnect::kNvlinkMesh:
+      return IntraNode::kNvlinkMesh;
+    case NodeInterconnect::kPcie:
+      return IntraNode::kPcie;
   }
   return IntraNode::kPcie;
 }
 
 }  // namespace
 
-Result<TopologyRequest> topology_request(const ClusterSpec& cluster, const std::string& catalog_dir) {
+Result<TopologyRequest> topology_request(const ClusterSpec& cluster,
+                                         const std::string& catalog_dir) {
   const Result<DocumentNode> document = read_document(catalog_dir + "/interconnects.yaml");
   if (!document) return tl::make_unexpected(document.error());
   Interconnects interconnects{*document};

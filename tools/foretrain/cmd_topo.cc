@@ -87,7 +87,8 @@ std::string count_of(int n, const char* one, const char* many) {
 
 std::string describe(const ClusterSpec& cluster) {
   const FabricSpec& f = cluster.fabric;
-  std::string text = fmt::format("{} x {}", count_of(cluster.nodes, "node", "nodes"), cluster.node.name);
+  std::string text =
+      fmt::format("{} x {}", count_of(cluster.nodes, "node", "nodes"), cluster.node.name);
   if (cluster.nodes == 1) return text + ", no fabric";
   if (f.kind == FabricKind::kIdeal) return text + ", ideal fabric";
   text += fmt::format(", fat-tree of {}", count_of(f.tiers, "tier", "tiers"));
@@ -100,7 +101,8 @@ std::string to_text(const Scenario& scenario, const Topology& topology, const To
                     bool color) {
   const char* bold = color ? "\x1b[1m" : "";
   const char* plain = color ? "\x1b[0m" : "";
-  std::string text = fmt::format("{}{}{}: {}\n\n", bold, scenario.name, plain, describe(scenario.cluster));
+  std::string text =
+      fmt::format("{}{}{}: {}\n\n", bold, scenario.name, plain, describe(scenario.cluster));
   const auto row = [&](const char* label, const std::string& value) {
     text += fmt::format("  {:<20}{:>14}\n", label, value);
   };
@@ -115,19 +117,22 @@ std::string to_text(const Scenario& scenario, const Topology& topology, const To
   row("bisection", format_byte_rate(m.bisection));
   row("  per GPU", format_byte_rate(m.bisection_per_gpu));
 
-  text += fmt::format("\n  {}{:<12}{:>8}{:>13}{:>15}{}\n", bold, "switches", "count", "ports used", "of", plain);
+  text += fmt::format("\n  {}{:<12}{:>8}{:>13}{:>15}{}\n", bold, "switches", "count", "ports used",
+                      "of", plain);
   for (const TierCount& tier : m.switch_tiers) {
     const int ports = topology.fabric().switch_ports;
-    text += fmt::format("  {:<12}{:>8}{:>13}{:>15}\n", tier.name, grouped(tier.count), grouped(tier.ports_used),
+    text += fmt::format("  {:<12}{:>8}{:>13}{:>15}\n", tier.name, grouped(tier.count),
+                        grouped(tier.ports_used),
                         fmt::format("{} ({:.0f} %)", grouped(tier.count * ports),
                                     100.0 * tier.ports_used / (double{1} * tier.count * ports)));
   }
-  text += fmt::format("\n  {}{:<12}{:>8}{:>13}{:>15}{}\n", bold, "cables", "count", "each", "together", plain);
+  text += fmt::format("\n  {}{:<12}{:>8}{:>13}{:>15}{}\n", bold, "cables", "count", "each",
+                      "together", plain);
   const std::map<std::string, DataRate> rates = cable_rates(topology);
   for (const TierCount& tier : m.cable_tiers) {
     const DataRate rate = rates.at(tier.name);
-    text += fmt::format("  {:<12}{:>8}{:>13}{:>15}\n", tier.name, grouped(tier.count), format_byte_rate(rate),
-                        format_byte_rate(rate * tier.count));
+    text += fmt::format("  {:<12}{:>8}{:>13}{:>15}\n", tier.name, grouped(tier.count),
+                        format_byte_rate(rate), format_byte_rate(rate * tier.count));
   }
   return text + "\n  Bandwidths are payload, one direction. Hops are links between two NICs.\n";
 }
@@ -146,7 +151,8 @@ int topo(const TopoArguments& arguments, const CommandContext& context) {
   };
   const Result<Scenario> scenario = load_scenario(arguments.scenario, load);
   if (!scenario) return refuse(scenario.error());
-  const Result<TopologyRequest> request = topology_request(scenario->cluster, context.data_dir + "/catalog");
+  const Result<TopologyRequest> request =
+      topology_request(scenario->cluster, context.data_dir + "/catalog");
   if (!request) return refuse(request.error());
   const Result<Topology> topology = build_topology(*request);
   if (!topology) return refuse(topology.error());
@@ -165,12 +171,17 @@ int topo(const TopoArguments& arguments, const CommandContext& context) {
 
 void add_topo_command(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<TopoArguments>();
-  CLI::App* command = app.add_subcommand("topo", "The fabric of a scenario in figures and as a picture");
+  CLI::App* command =
+      app.add_subcommand("topo", "The fabric of a scenario in figures and as a picture");
   command->add_option("SCENARIO", arguments->scenario, "Scenario file (YAML)")->required();
-  command->add_option("--set", arguments->sets, "Change one value: --set cluster.nodes=64")->type_name("PATH=VALUE");
-  command->add_option("--patch", arguments->patches, "YAML file merged over the scenario")->type_name("FILE");
-  command->add_option("--svg", arguments->svg, "Write a picture; - for standard output")->type_name("FILE");
-  command->add_option("--dot", arguments->dot, "Write Graphviz text; - for standard output")->type_name("FILE");
+  command->add_option("--set", arguments->sets, "Change one value: --set cluster.nodes=64")
+      ->type_name("PATH=VALUE");
+  command->add_option("--patch", arguments->patches, "YAML file merged over the scenario")
+      ->type_name("FILE");
+  command->add_option("--svg", arguments->svg, "Write a picture; - for standard output")
+      ->type_name("FILE");
+  command->add_option("--dot", arguments->dot, "Write Graphviz text; - for standard output")
+      ->type_name("FILE");
   command->add_flag("--json", arguments->json, "Print the figures as JSON");
   command->callback([arguments, &context] { context.exit_code = topo(*arguments, context); });
 }

@@ -12,8 +12,8 @@ namespace foretrain {
 namespace {
 
 struct Collisions {
-  double used = 0;        // share of the uplinks in use
-  double largest = 0;     // flows on the busiest uplink
+  double used = 0;     // share of the uplinks in use
+  double largest = 0;  // flows on the busiest uplink
 };
 
 /// All n hosts of leaf 0 send to those of leaf 1 over n uplinks; mean over labels.
@@ -29,7 +29,8 @@ Collisions collide(int n, Routing cables) {
     for (int i = 0; i < n; ++i) {
       for (const LinkShare& use : router.route(topology.gpu(i), topology.gpu(n + i), label).links) {
         const Link& link = topology.link(use.link);
-        if (link.tier == LinkTier::kInterSwitch && topology.device(link.from).tier == 1) ++flows[use.link];
+        if (link.tier == LinkTier::kInterSwitch && topology.device(link.from).tier == 1)
+          ++flows[use.link];
       }
     }
     int largest = 0;
@@ -40,9 +41,11 @@ Collisions collide(int n, Routing cables) {
   return mean;
 }
 
-// 1 - (1 - 1/n)^n: 8: 0.6564, 32: 0.6379. Mean largest bin 2.127 (4), 2.599 (8), 3.089 (16), 3.534 (32).
+// 1 - (1 - 1/n)^n: 8: 0.6564, 32: 0.6379. Mean largest bin 2.127 (4), 2.599 (8), 3.089 (16), 3.534
+// (32).
 TEST(EcmpStatistics, UsedFractionAndLargestBinMatchTheory) {
-  const std::vector<std::pair<int, double>> largest{{4, 2.127}, {8, 2.599}, {16, 3.089}, {32, 3.534}};
+  const std::vector<std::pair<int, double>> largest{
+      {4, 2.127}, {8, 2.599}, {16, 3.089}, {32, 3.534}};
   for (const auto& [n, expected] : largest) {
     const Collisions mean = collide(n, Routing::kEcmp);
     const double used = 1 - std::pow(1 - 1.0 / n, n);
@@ -53,7 +56,8 @@ TEST(EcmpStatistics, UsedFractionAndLargestBinMatchTheory) {
   }
 }
 
-// The hashes of two stages are independent: all k^2/4 paths are used, not k/2 as with one hash for both.
+// The hashes of two stages are independent: all k^2/4 paths are used, not k/2 as with one hash for
+// both.
 TEST(EcmpStatistics, StagesDoNotPolarise) {
   const Topology topology = built(plain_hosts(128, 3, 8));
   const Router router{topology, {}};

@@ -25,8 +25,8 @@ int cables(const TopologyMetrics& metrics, const std::string& tier) {
   return 0;
 }
 
-// Al-Fares, Loukissas, Vahdat, SIGCOMM 2008: k^3/4 hosts, 5k^2/4 switches, 3k^3/4 links, diameter 6,
-// bisection k^3/8 links, mean [2(k/2-1) + 4(k^2/4-k/2) + 6(N-k^2/4)] / (N-1).
+// Al-Fares, Loukissas, Vahdat, SIGCOMM 2008: k^3/4 hosts, 5k^2/4 switches, 3k^3/4 links, diameter
+// 6, bisection k^3/8 links, mean [2(k/2-1) + 4(k^2/4-k/2) + 6(N-k^2/4)] / (N-1).
 TEST(FatTree, HasTheCountsOfAlFaresAtEveryRadix) {
   for (int k = 4; k <= 24; k += 2) {
     const int hosts = k * k * k / 4;
@@ -38,10 +38,12 @@ TEST(FatTree, HasTheCountsOfAlFaresAtEveryRadix) {
     EXPECT_EQ(switches(m, "spine"), k * k / 2);
     EXPECT_EQ(switches(m, "core"), k * k / 4);
     EXPECT_EQ(m.cables, 3 * k * k * k / 4);
-    for (const char* tier : {"host-leaf", "leaf-spine", "spine-core"}) EXPECT_EQ(cables(m, tier), hosts);
+    for (const char* tier : {"host-leaf", "leaf-spine", "spine-core"})
+      EXPECT_EQ(cables(m, tier), hosts);
     EXPECT_EQ(m.diameter_hops, 6);
     const double n = hosts;
-    const double mean = (2 * (k / 2.0 - 1) + 4 * (k * k / 4.0 - k / 2.0) + 6 * (n - k * k / 4.0)) / (n - 1);
+    const double mean =
+        (2 * (k / 2.0 - 1) + 4 * (k * k / 4.0 - k / 2.0) + 6 * (n - k * k / 4.0)) / (n - 1);
     EXPECT_DOUBLE_EQ(m.mean_hops, mean);
     EXPECT_DOUBLE_EQ(m.bisection.bytes_per_second(), k * k * k / 8 * 50e9);
     EXPECT_DOUBLE_EQ(m.bisection_per_gpu.bytes_per_second(), 50e9);
@@ -52,10 +54,12 @@ TEST(FatTree, HasTheCountsOfAlFaresAtEveryRadix) {
 
 // Printed values of the same table.
 TEST(FatTree, MeanHopsMatchTheTabulatedValues) {
-  const std::vector<std::pair<int, double>> table{{4, 5.4667}, {8, 5.7165}, {16, 5.8631}, {24, 5.9109}};
+  const std::vector<std::pair<int, double>> table{
+      {4, 5.4667}, {8, 5.7165}, {16, 5.8631}, {24, 5.9109}};
   constexpr double kFourDecimals = 0.5e-4;
   for (const auto& [k, mean] : table) {
-    EXPECT_NEAR(compute_metrics(built(plain_hosts(k * k * k / 4, 3, k))).mean_hops, mean, kFourDecimals);
+    EXPECT_NEAR(compute_metrics(built(plain_hosts(k * k * k / 4, 3, k))).mean_hops, mean,
+                kFourDecimals);
   }
 }
 
@@ -105,7 +109,8 @@ TEST(FatTree, OversubscriptionHoldsAtTheUpperBoundary) {
   EXPECT_NEAR(m.bisection_per_gpu.bytes_per_second(), 50e9 / 7, 1.0);
 }
 
-// Ports named by the deployed fabrics: HPN aggregation 120 down 8 up; undersubscribed leaves have more up.
+// Ports named by the deployed fabrics: HPN aggregation 120 down 8 up; undersubscribed leaves have
+// more up.
 TEST(FatTree, PortSplitsOfDeployedFabrics) {
   EXPECT_EQ(split_ports(128, 15).down, 120);
   EXPECT_EQ(split_ports(128, 15).up, 8);
@@ -120,7 +125,7 @@ TEST(FatTree, RailOptimizedMatchesTheSuperPodTable) {
   struct Row {
     int units, leaves, spines, cores;
   };
-  const std::vector<Row> table{{2, 16, 8, 0},      {4, 32, 16, 0},     {8, 64, 32, 0},
+  const std::vector<Row> table{{2, 16, 8, 0},      {4, 32, 16, 0},      {8, 64, 32, 0},
                                {16, 128, 128, 64}, {32, 256, 256, 128}, {64, 512, 512, 256}};
   for (const Row& row : table) {
     const int nodes = 32 * row.units;
@@ -154,12 +159,14 @@ TEST(FatTree, NicsOfARailShareALeaf) {
   }
 }
 
-// Wang et al., arXiv:2307.12169: per rail 1 switch up to k nodes, 3n/k for two tiers, 5n/k for three.
+// Wang et al., arXiv:2307.12169: per rail 1 switch up to k nodes, 3n/k for two tiers, 5n/k for
+// three.
 TEST(FatTree, RailOnlyHasOneClosPerRail) {
   struct Row {
     int nodes, tiers, ports, switches_per_rail;
   };
-  for (const Row& row : std::vector<Row>{{64, 1, 64, 1}, {2048, 2, 64, 96}, {256, 2, 64, 12}, {128, 3, 8, 80}}) {
+  for (const Row& row :
+       std::vector<Row>{{64, 1, 64, 1}, {2048, 2, 64, 96}, {256, 2, 64, 12}, {128, 3, 8, 80}}) {
     TopologyRequest request = superpod(row.nodes, row.tiers);
     request.fabric.rail_only = true;
     request.fabric.switch_ports = row.ports;

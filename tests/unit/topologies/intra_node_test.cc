@@ -91,7 +91,8 @@ TEST(IntraNode, CubeMeshRelaysOnceBetweenPairsWithoutALink) {
       const FlowRoute route = router.route(topology.gpu(i), topology.gpu(j), 0);
       EXPECT_LE(route.hops, 2);
       direct += route.hops == 1 ? 1 : 0;
-      for (const LinkShare& use : route.links) EXPECT_EQ(topology.link(use.link).tier, LinkTier::kNvlink);
+      for (const LinkShare& use : route.links)
+        EXPECT_EQ(topology.link(use.link).tier, LinkTier::kNvlink);
     }
   }
   EXPECT_EQ(direct, 32);  // 16 pairs, both ways
@@ -115,9 +116,10 @@ TEST(IntraNode, PcieTreeKeepsPairsBelowTheirSwitch) {
     return walk(topology, router.route(topology.gpu(i), topology.gpu(j), 0), topology.gpu(i));
   };
   EXPECT_EQ(names(0, 1), (std::vector<std::string>{"node0/pcie0", "node0/gpu1"}));
-  EXPECT_EQ(names(0, 2), (std::vector<std::string>{"node0/pcie0", "node0/socket0", "node0/pcie1", "node0/gpu2"}));
-  EXPECT_EQ(names(0, 7), (std::vector<std::string>{"node0/pcie0", "node0/socket0", "node0/socket1", "node0/pcie3",
-                                                   "node0/gpu7"}));
+  EXPECT_EQ(names(0, 2), (std::vector<std::string>{"node0/pcie0", "node0/socket0", "node0/pcie1",
+                                                   "node0/gpu2"}));
+  EXPECT_EQ(names(0, 7), (std::vector<std::string>{"node0/pcie0", "node0/socket0", "node0/socket1",
+                                                   "node0/pcie3", "node0/gpu7"}));
 }
 
 TEST(IntraNode, NicsSitBelowTheSwitchOfTheirGpu) {
@@ -129,7 +131,8 @@ TEST(IntraNode, NicsSitBelowTheSwitchOfTheirGpu) {
     for (int gpu = 0; gpu < 8; ++gpu) {
       const FlowRoute route = router.route(topology.gpu(gpu), topology.gpu(8 + gpu), 0);
       for (const LinkShare& use : route.links) {
-        const bool at_socket = topology.device(topology.link(use.link).to).kind == DeviceKind::kHostBridge;
+        const bool at_socket =
+            topology.device(topology.link(use.link).to).kind == DeviceKind::kHostBridge;
         EXPECT_TRUE(!at_socket || nics < 4) << nics;
       }
     }
@@ -137,7 +140,8 @@ TEST(IntraNode, NicsSitBelowTheSwitchOfTheirGpu) {
 }
 
 TEST(IntraNode, ImpossibleNodesAreErrors) {
-  EXPECT_NE(error_of(one_node(IntraNode::kNvlinkMesh, 6)).find("no NVLink mesh of 6"), std::string::npos);
+  EXPECT_NE(error_of(one_node(IntraNode::kNvlinkMesh, 6)).find("no NVLink mesh of 6"),
+            std::string::npos);
   EXPECT_NE(error_of(one_node(IntraNode::kNvSwitch, 0)), "");
   TopologyRequest request = one_node(IntraNode::kNvSwitch, 8);
   request.node.nvlink_bandwidth = DataRate{};

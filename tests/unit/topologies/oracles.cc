@@ -26,9 +26,9 @@ HopOracle hops_by_search(const Topology& topology) {
   for (int n = 0; n < topology.num_nodes(); ++n) {
     for (const DeviceId nic : topology.nics(NodeId{n})) {
       std::vector<int> hops(topology.devices().size(), 0);
-      boost::breadth_first_search(
-          graph, nic.position(),
-          boost::visitor(boost::make_bfs_visitor(boost::record_distances(hops.data(), boost::on_tree_edge()))));
+      boost::breadth_first_search(graph, nic.position(),
+                                  boost::visitor(boost::make_bfs_visitor(boost::record_distances(
+                                      hops.data(), boost::on_tree_edge()))));
       for (int m = 0; m < topology.num_nodes(); ++m) {
         for (const DeviceId other : topology.nics(NodeId{m})) {
           const int distance = hops[other.position()];
@@ -48,9 +48,10 @@ double bisection_by_max_flow(const Topology& topology) {
   using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
   using Graph = boost::adjacency_list<
       boost::vecS, boost::vecS, boost::directedS, boost::no_property,
-      boost::property<boost::edge_capacity_t, std::int64_t,
-                      boost::property<boost::edge_residual_capacity_t, std::int64_t,
-                                      boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
+      boost::property<
+          boost::edge_capacity_t, std::int64_t,
+          boost::property<boost::edge_residual_capacity_t, std::int64_t,
+                          boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
   const std::size_t devices = topology.devices().size();
   Graph graph(devices + 2);
   const std::size_t source = devices, sink = devices + 1;

@@ -16,15 +16,17 @@ namespace {
 
 constexpr double kShareRounding = 1e-12;
 
-/// Flow is conserved: the source sends 1, the destination receives 1, what enters elsewhere leaves. Every
-/// link set that separates the two then carries 1 in sum.
-::testing::AssertionResult carries_one_unit(const Topology& topology, const FlowRoute& route, DeviceId source,
-                                            DeviceId destination) {
+/// Flow is conserved: the source sends 1, the destination receives 1, what enters elsewhere leaves.
+/// Every link set that separates the two then carries 1 in sum.
+::testing::AssertionResult carries_one_unit(const Topology& topology, const FlowRoute& route,
+                                            DeviceId source, DeviceId destination) {
   std::map<DeviceId, double> balance;
   for (std::size_t i = 0; i < route.links.size(); ++i) {
     const LinkShare& use = route.links[i];
-    if (use.share <= 0 || use.share > 1 + kShareRounding) return ::testing::AssertionFailure() << "share " << use.share;
-    if (i > 0 && !(route.links[i - 1].link < use.link)) return ::testing::AssertionFailure() << "order";
+    if (use.share <= 0 || use.share > 1 + kShareRounding)
+      return ::testing::AssertionFailure() << "share " << use.share;
+    if (i > 0 && !(route.links[i - 1].link < use.link))
+      return ::testing::AssertionFailure() << "order";
     balance[topology.link(use.link).from] += use.share;
     balance[topology.link(use.link).to] -= use.share;
   }
@@ -40,7 +42,8 @@ constexpr double kShareRounding = 1e-12;
 
 TopologyRequest any_fabric() {
   TopologyRequest request = superpod(*rc::gen::inRange(2, 20), *rc::gen::inRange(1, 4), 1);
-  request.node.interconnect = *rc::gen::element(IntraNode::kNvSwitch, IntraNode::kNvlinkMesh, IntraNode::kPcie);
+  request.node.interconnect =
+      *rc::gen::element(IntraNode::kNvSwitch, IntraNode::kNvlinkMesh, IntraNode::kPcie);
   request.node.gpus = *rc::gen::element(1, 2, 4, 8);
   request.node.nics = *rc::gen::element(1, 2, 4, 8);
   request.fabric.rails = *rc::gen::element(1, request.node.nics);
@@ -78,7 +81,8 @@ RC_GTEST_PROP(Router, RoutesConserveFlowAndRepeat, ()) {
 TEST(Router, LatencyAndHopsAddUpAlongTheWay) {
   const Topology topology = built(superpod(64, 2));
   const Router router{topology, {}};
-  // Same rail and unit: PCIe 2 x 150 ns a side, NIC 500 ns a side, 2 cables of 100 ns, one switch 200 ns.
+  // Same rail and unit: PCIe 2 x 150 ns a side, NIC 500 ns a side, 2 cables of 100 ns, one switch
+  // 200 ns.
   const FlowRoute near = router.route(topology.gpu(3), topology.gpu(8 + 3), 0);
   EXPECT_EQ(near.hops, 6);
   EXPECT_EQ(near.latency, SimDuration{std::chrono::nanoseconds(4 * 150 + 2 * 500 + 2 * 100 + 200)});
@@ -93,7 +97,8 @@ TEST(Router, CrossRailFlowsChangeRailOverNvlinkFirst) {
   const auto tiers = [&](bool pxn) {
     Router::Options options;
     options.pxn = pxn;
-    const FlowRoute route = Router{topology, options}.route(topology.gpu(0), topology.gpu(8 + 5), 0);
+    const FlowRoute route =
+        Router{topology, options}.route(topology.gpu(0), topology.gpu(8 + 5), 0);
     std::map<LinkTier, int> count;
     for (const LinkShare& use : route.links) ++count[topology.link(use.link).tier];
     return count;
@@ -121,14 +126,16 @@ TEST(Router, SeveralNicsShareAFlowEvenly) {
   int nics = 0;
   for (const LinkShare& use : route.links) {
     const Link& link = topology.link(use.link);
-    if (topology.device(link.from).kind != DeviceKind::kNic || link.tier != LinkTier::kHostLink) continue;
+    if (topology.device(link.from).kind != DeviceKind::kNic || link.tier != LinkTier::kHostLink)
+      continue;
     EXPECT_DOUBLE_EQ(use.share, 0.25);
     ++nics;
   }
   EXPECT_EQ(nics, 4);
 }
 
-// Every equal-cost cable carries exactly the same share: 1/(k/2) between leaf and spine, 1/(k^2/4) at the cores.
+// Every equal-cost cable carries exactly the same share: 1/(k/2) between leaf and spine, 1/(k^2/4)
+// at the cores.
 TEST(Router, SprayingIsExactlySymmetric) {
   const Topology topology = built(plain_hosts(128, 3, 8));
   Router::Options options;
@@ -158,7 +165,8 @@ TEST(Router, SprayedRoutesOfALargeFabricStaySmall) {
   EXPECT_LE(route.links.size(), 600U);  // 32 + 256 + 256 + 32, and the ends
 }
 
-// The mean of ECMP routes over labels tends to the sprayed route: n labels leave about sqrt(p (1 - p) / n).
+// The mean of ECMP routes over labels tends to the sprayed route: n labels leave about sqrt(p (1 -
+// p) / n).
 RC_GTEST_PROP(Router, SprayingIsTheMeanOfEcmpOverLabels, ()) {
   TopologyRequest request = plain_hosts(16, 3, 4);
   if (*rc::gen::arbitrary<bool>()) request = plain_hosts(32, 2, 8);
@@ -179,7 +187,8 @@ RC_GTEST_PROP(Router, SprayingIsTheMeanOfEcmpOverLabels, ()) {
   const FlowRoute route = sprayed.route(topology.gpu(0), topology.gpu(last), 0);
   RC_ASSERT(mean.size() == route.links.size());
   constexpr double kSixSigma = 6 * 0.5 / 63.2;  // sqrt(p (1 - p)) <= 0.5, sqrt(4000) = 63.2
-  for (const LinkShare& use : route.links) RC_ASSERT(std::abs(mean[use.link] - use.share) < kSixSigma);
+  for (const LinkShare& use : route.links)
+    RC_ASSERT(std::abs(mean[use.link] - use.share) < kSixSigma);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Fabrics for the tests, and oracles that know nothing of tiers: breadth-first search and maximum flow.
+// Fabrics for the tests, and oracles that know nothing of tiers: breadth-first search and maximum
+// flow.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -17,7 +17,8 @@ CableSpec cable() {
 
 TEST(TopologyBuilder, IdsAreDenseAndInOrderOfCreation) {
   const Topology topology = built(superpod(3, 2));
-  for (std::size_t l = 0; l < topology.links().size(); l += 2) {  // a cable is two links, one after the other
+  for (std::size_t l = 0; l < topology.links().size();
+       l += 2) {  // a cable is two links, one after the other
     const Link& there = topology.links()[l];
     const Link& back = topology.links()[l + 1];
     EXPECT_EQ(there.from, back.to);
@@ -37,7 +38,8 @@ TEST(TopologyBuilder, IdsAreDenseAndInOrderOfCreation) {
 TEST(TopologyBuilder, GpusAndNicsAreNumberedByNode) {
   const Topology topology = built(superpod(3, 2));
   std::set<std::string> names;
-  for (const Device& device : topology.devices()) EXPECT_TRUE(names.insert(device.name).second) << device.name;
+  for (const Device& device : topology.devices())
+    EXPECT_TRUE(names.insert(device.name).second) << device.name;
   for (int i = 0; i < topology.num_gpus(); ++i) {
     EXPECT_EQ(topology.device(topology.gpu(i)).node, NodeId{i / 8});
     EXPECT_EQ(topology.device(topology.gpu(i)).local_index, i % 8);

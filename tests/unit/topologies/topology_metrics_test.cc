@@ -14,7 +14,8 @@ namespace {
 constexpr double kByte = 1.0;  // the flow oracle counts whole bytes per second
 
 TEST(TopologyMetrics, AgreeWithSearchAndMaximumFlowOnKnownFabrics) {
-  std::vector<TopologyRequest> requests{superpod(4, 2, 1), superpod(6, 2), superpod(40, 2), superpod(5, 1, 1),
+  std::vector<TopologyRequest> requests{superpod(4, 2, 1),     superpod(6, 2),
+                                        superpod(40, 2),       superpod(5, 1, 1),
                                         plain_hosts(16, 3, 4), plain_hosts(128, 3, 8)};
   requests.push_back(superpod(24, 2));
   requests.back().fabric.rail_only = true;
@@ -45,7 +46,8 @@ RC_GTEST_PROP(TopologyMetrics, AgreeWithTheOraclesOnAnyFatTree, ()) {
   const HopOracle hops = hops_by_search(*topology);
   RC_ASSERT(metrics.diameter_hops == hops.diameter);
   RC_ASSERT(std::abs(metrics.mean_hops - hops.mean) <= 1e-12 * hops.mean);
-  RC_ASSERT(std::abs(metrics.bisection.bytes_per_second() - bisection_by_max_flow(*topology)) <= kByte);
+  RC_ASSERT(std::abs(metrics.bisection.bytes_per_second() - bisection_by_max_flow(*topology)) <=
+            kByte);
 }
 
 TEST(TopologyMetrics, OneNodeHasNoFabric) {

@@ -30,12 +30,14 @@ namespace {
   return ::testing::AssertionSuccess();
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(TopologyPicture, IsWellFormedSmallAndRepeatable) {
-  std::vector<TopologyRequest> requests{superpod(1, 2),    superpod(4, 2, 1),   superpod(4, 2),          superpod(128, 2),
-                                        superpod(2048, 3), superpod(256, 2, 1), plain_hosts(16, 3, 4),
-                                        plain_hosts(65536, 3, 64)};
+  std::vector<TopologyRequest> requests{
+      superpod(1, 2),    superpod(4, 2, 1),   superpod(4, 2),        superpod(128, 2),
+      superpod(2048, 3), superpod(256, 2, 1), plain_hosts(16, 3, 4), plain_hosts(65536, 3, 64)};
   requests.push_back(superpod(64, 2));
   requests.back().fabric.rail_only = true;
   requests.push_back(superpod(1, 2));
@@ -58,12 +60,14 @@ TEST(TopologyPicture, IsWellFormedSmallAndRepeatable) {
 
 TEST(TopologyPicture, SmallFabricsShowEveryBox) {
   const std::string svg = to_svg(built(superpod(4, 2)));
-  for (const char* name : {"leaf0", "leaf7", "spine0", "node3", "unit 0", "4 a line"}) EXPECT_TRUE(has(svg, name)) << name;
+  for (const char* name : {"leaf0", "leaf7", "spine0", "node3", "unit 0", "4 a line"})
+    EXPECT_TRUE(has(svg, name)) << name;
 }
 
 TEST(TopologyPicture, LargeFabricsShowPodsWithCounts) {
   const std::string svg = to_svg(built(superpod(2048, 3)));
-  for (const char* part : {"256 cores", "32 spines", "32 leaves", "128 nodes", "pod 15", "9 more", "1,024 x 50 GB/s"}) {
+  for (const char* part : {"256 cores", "32 spines", "32 leaves", "128 nodes", "pod 15", "9 more",
+                           "1,024 x 50 GB/s"}) {
     EXPECT_TRUE(has(svg, part)) << part;
   }
   EXPECT_FALSE(has(svg, "oversubscribed"));

@@ -22,7 +22,8 @@ ClusterSpec cluster_of(const std::string& name, int nodes) {
 }
 
 TEST(TopologyRequest, TakesPayloadRatesOfTheNode) {
-  const Result<TopologyRequest> request = topology_request(cluster_of("dgx-h100", 4), catalog_dir());
+  const Result<TopologyRequest> request =
+      topology_request(cluster_of("dgx-h100", 4), catalog_dir());
   ASSERT_TRUE(request.has_value()) << to_string(request.error());
   EXPECT_EQ(request->nodes, 4);
   EXPECT_EQ(request->node.gpus, 8);
