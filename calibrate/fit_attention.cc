@@ -73,9 +73,8 @@ Fit fit_once(const std::vector<AttentionSample>& samples, AttentionMachine machi
   machine.fixed_seconds = rounded(quantile(times, 0.01), 1e9);
   std::vector<ScatteredPoint> points;
   for (const AttentionSample& sample : samples) {
-    points.push_back(
-        {{static_cast<double>(sample.op.key_length), batch_heads(sample.op)},
-         std::log2(sample.seconds / attention_mechanism_seconds(machine, sample.op))});
+    points.push_back({{static_cast<double>(sample.op.key_length), batch_heads(sample.op)},
+                      std::log2(sample.seconds / attention_mechanism_seconds(machine, sample.op))});
   }
   return {machine, smooth_onto_grid(points, {sequences, heads}, kBandwidth)};
 }

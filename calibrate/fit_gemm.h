@@ -17,10 +17,11 @@ struct GemmGrid {
 };
 [[nodiscard]] GemmGrid gemm_grid(const std::vector<GemmSample>& samples);
 
-/// Fit of all samples of one data type, with the error on lines of n and k that a second fit did not
-/// see. `rates`: sm_count, peak_flops_per_s and memory_bytes_per_s of the measured GPU.
+/// Fit of all samples of one data type, with the error on lines of n and k that a second fit did
+/// not see. `rates`: sm_count, peak_flops_per_s and memory_bytes_per_s of the measured GPU.
 ///
-///   minimise  sum w |log(measured / mechanism)|   over tile efficiencies, fill, fixed, split, memory
+///   minimise  sum w |log(measured / mechanism)|   over tile efficiencies, fill, fixed, split,
+///   memory
 ///
 /// by coordinate descent with shrinking factors (deterministic), then smooth the remaining
 /// log2(measured / mechanism) onto the grid.

@@ -13,7 +13,8 @@ constexpr std::size_t kStride = 7;
 HeldOutLines::HeldOutLines(const std::vector<std::vector<double>>& axes) {
   for (const std::vector<double>& axis : axes) {
     lines_.emplace_back();
-    for (std::size_t i = kFirst; i + 1 < axis.size(); i += kStride) lines_.back().push_back(axis[i]);
+    for (std::size_t i = kFirst; i + 1 < axis.size(); i += kStride)
+      lines_.back().push_back(axis[i]);
   }
 }
 

@@ -45,7 +45,8 @@ class CellReader {
     const std::string& cell = text(row, column);
     const std::optional<DataType> known =
         cell == "bfloat16" ? DataType::kBf16 : parse_data_type(cell);
-    if (!known) report(row, csv_.header[indices_[column]], fmt::format("'{}' is no data type", cell));
+    if (!known)
+      report(row, csv_.header[indices_[column]], fmt::format("'{}' is no data type", cell));
     return known;
   }
 

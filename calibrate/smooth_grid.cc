@@ -10,8 +10,8 @@
 namespace foretrain {
 namespace {
 
-constexpr double kReach = 4;      // weights below exp(-8) are left out
-constexpr double kNearest = 2;    // a grid point needs data within this many bandwidths
+constexpr double kReach = 4;    // weights below exp(-8) are left out
+constexpr double kNearest = 2;  // a grid point needs data within this many bandwidths
 
 struct LogPoint {
   std::vector<double> position;

@@ -13,8 +13,9 @@ struct ScatteredPoint {
 };
 
 /// Value of every grid point: the mean of the points' values with weights
-/// exp(-d^2 / (2 h^2)), d the distance in log2 of the coordinates. Where the nearest point is further
-/// than 2 h away the bandwidth h grows until it is within, so that no grid point is left empty.
+/// exp(-d^2 / (2 h^2)), d the distance in log2 of the coordinates. Where the nearest point is
+/// further than 2 h away the bandwidth h grows until it is within, so that no grid point is left
+/// empty.
 /// @pre at least one point; bandwidth > 0 (octaves).
 /// @source Nadaraya (1964), Watson (1964): kernel regression.
 [[nodiscard]] GridTable smooth_onto_grid(const std::vector<ScatteredPoint>& points,

@@ -30,7 +30,10 @@ void check(cublasStatus_t code, const char* what) {
 #define CHECK(call) check(call, #call)
 
 __device__ std::uint64_t mix(std::uint64_t x) {
-  x ^= x >> 33; x *= 0xff51afd7ed558ccdULL; x ^= x >> 33; x *= 0xc4ceb9fe1a85ec53ULL;
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ULL;
   return x ^ (x >> 33);
 }
 
@@ -47,7 +50,8 @@ __global__ void fill_normal(__nv_bfloat16* out, std::size_t count, float scale) 
 __global__ void empty_kernel() {}
 __global__ void copy_kernel(const uint4* in, uint4* out, std::size_t count) {
   for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
-       i += std::size_t{gridDim.x} * blockDim.x) out[i] = in[i];
+       i += std::size_t{gridDim.x} * blockDim.x)
+    out[i] = in[i];
 }
 __global__ void add_kernel(const float4* a, const float4* b, float4* out, std::size_t count) {
   for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
@@ -57,26 +61,49 @@ __global__ void add_kernel(const float4* a, const float4* b, float4* out, std::s
   }
 }
 
-struct Layout { const char* name; bool transpose_a; bool transpose_b; bool fp32_accumulate; };
+struct Layout {
+  const char* name;
+  bool transpose_a;
+  bool transpose_b;
+  bool fp32_accumulate;
+};
 // Row-major C[m,n]: forward X W^T, data gradient dY W, weight gradient dY^T X (+ fp32 C).
-const Layout kLayouts[] = {{"forward", true, false, false}, {"dgrad", false, false, false},
-                           {"wgrad", false, true, false}, {"wgrad_fp32_accumulate", false, true, true}};
-struct Shape { std::int64_t m, n, k; };
+const Layout kLayouts[] = {{"forward", true, false, false},
+                           {"dgrad", false, false, false},
+                           {"wgrad", false, true, false},
+                           {"wgrad_fp32_accumulate", false, true, true}};
+struct Shape {
+  std::int64_t m, n, k;
+};
 
 class Timer {
  public:
-  Timer() { CHECK(cudaEventCreate(&start_)); CHECK(cudaEventCreate(&stop_)); }
-  template <class F> double seconds(F&& work) {
-    CHECK(cudaEventRecord(start_)); work(); CHECK(cudaEventRecord(stop_));
+  Timer() {
+    CHECK(cudaEventCreate(&start_));
+    CHECK(cudaEventCreate(&stop_));
+  }
+  template <class F>
+  double seconds(F&& work) {
+    CHECK(cudaEventRecord(start_));
+    work();
+    CHECK(cudaEventRecord(stop_));
     CHECK(cudaEventSynchronize(stop_));
-    float ms = 0; CHECK(cudaEventElapsedTime(&ms, start_, stop_));
+    float ms = 0;
+    CHECK(cudaEventElapsedTime(&ms, start_, stop_));
     return ms * 1e-3;
   }
+
  private:
   cudaEvent_t start_{}, stop_{};
 };
 
-struct Buffers { void* a; void* b; void* c; void* workspace; std::size_t workspace_bytes; };
+struct Buffers {
+  void* a;
+  void* b;
+  void* c;
+  void* workspace;
+  std::size_t workspace_bytes;
+};
 
 /// A GEMM prepared with the first algorithm that the library's heuristic names.
 class Gemm {
@@ -94,27 +121,42 @@ class Gemm {
       CHECK(cublasLtMatrixLayoutCreate(out, type, static_cast<std::uint64_t>(rows),
                                        static_cast<std::uint64_t>(columns), rows));
     };
-    if (layout.transpose_a) matrix(&a_, CUDA_R_16BF, s.k, s.n); else matrix(&a_, CUDA_R_16BF, s.n, s.k);
-    if (layout.transpose_b) matrix(&b_, CUDA_R_16BF, s.m, s.k); else matrix(&b_, CUDA_R_16BF, s.k, s.m);
+    if (layout.transpose_a)
+      matrix(&a_, CUDA_R_16BF, s.k, s.n);
+    else
+      matrix(&a_, CUDA_R_16BF, s.n, s.k);
+    if (layout.transpose_b)
+      matrix(&b_, CUDA_R_16BF, s.m, s.k);
+    else
+      matrix(&b_, CUDA_R_16BF, s.k, s.m);
     matrix(&c_, layout.fp32_accumulate ? CUDA_R_32F : CUDA_R_16BF, s.n, s.m);
     cublasLtMatmulPreference_t preference;
     CHECK(cublasLtMatmulPreferenceCreate(&preference));
     CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                               &buffers.workspace_bytes, sizeof buffers.workspace_bytes));
+                                               &buffers.workspace_bytes,
+                                               sizeof buffers.workspace_bytes));
     int found = 0;
-    CHECK(cublasLtMatmulAlgoGetHeuristic(handle, desc_, a_, b_, c_, c_, preference, 1, &result_, &found));
+    CHECK(cublasLtMatmulAlgoGetHeuristic(handle, desc_, a_, b_, c_, c_, preference, 1, &result_,
+                                         &found));
     cublasLtMatmulPreferenceDestroy(preference);
-    if (found == 0) { std::fprintf(stderr, "no algorithm\n"); std::exit(4); }
+    if (found == 0) {
+      std::fprintf(stderr, "no algorithm\n");
+      std::exit(4);
+    }
   }
   ~Gemm() {
-    cublasLtMatrixLayoutDestroy(a_); cublasLtMatrixLayoutDestroy(b_); cublasLtMatrixLayoutDestroy(c_);
+    cublasLtMatrixLayoutDestroy(a_);
+    cublasLtMatrixLayoutDestroy(b_);
+    cublasLtMatrixLayoutDestroy(c_);
     cublasLtMatmulDescDestroy(desc_);
   }
   void run() const {
     const float alpha = 1;
-    CHECK(cublasLtMatmul(handle_, desc_, &alpha, buffers_.a, a_, buffers_.b, b_, &beta_, buffers_.c, c_,
-                         buffers_.c, c_, &result_.algo, buffers_.workspace, buffers_.workspace_bytes, nullptr));
+    CHECK(cublasLtMatmul(handle_, desc_, &alpha, buffers_.a, a_, buffers_.b, b_, &beta_, buffers_.c,
+                         c_, buffers_.c, c_, &result_.algo, buffers_.workspace,
+                         buffers_.workspace_bytes, nullptr));
   }
+
  private:
   cublasLtHandle_t handle_;
   Buffers buffers_;
@@ -140,7 +182,9 @@ double short_loop(Timer& timer, const Gemm& gemm) {
   for (int i = 0; i < 3; ++i) gemm.run();
   std::vector<double> times;
   for (int group = 0; group < 7; ++group) {
-    times.push_back(timer.seconds([&] { for (int i = 0; i < 4; ++i) gemm.run(); }) / 4);
+    times.push_back(timer.seconds([&] {
+      for (int i = 0; i < 4; ++i) gemm.run();
+    }) / 4);
   }
   return median(times);
 }
@@ -154,7 +198,9 @@ double sustained_loop(Timer& timer, const Gemm& gemm, double seconds, const char
   std::vector<double> times;
   double elapsed = 0, next = 0;
   while (elapsed < seconds) {
-    const double t = timer.seconds([&] { for (int i = 0; i < batch; ++i) gemm.run(); });
+    const double t = timer.seconds([&] {
+      for (int i = 0; i < batch; ++i) gemm.run();
+    });
     elapsed += t;
     times.push_back(t / batch);
     if (report_every > 0 && elapsed >= next) {
@@ -169,27 +215,72 @@ double sustained_loop(Timer& timer, const Gemm& gemm, double seconds, const char
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = {
-      {8192, 8192, 8192}, {4096, 4096, 4096}, {2048, 2048, 2048}, {16384, 16384, 8192},
+      {8192, 8192, 8192},
+      {4096, 4096, 4096},
+      {2048, 2048, 2048},
+      {16384, 16384, 8192},
       // GPT-3 175B, tensor 8, 2048 tokens: forward, then data and weight gradient shapes
-      {2048, 4608, 12288}, {2048, 12288, 1536}, {2048, 6144, 12288}, {2048, 12288, 6144},
-      {2048, 12288, 4608}, {2048, 1536, 12288}, {4608, 12288, 2048}, {12288, 1536, 2048},
-      {6144, 12288, 2048}, {12288, 6144, 2048},
+      {2048, 4608, 12288},
+      {2048, 12288, 1536},
+      {2048, 6144, 12288},
+      {2048, 12288, 6144},
+      {2048, 12288, 4608},
+      {2048, 1536, 12288},
+      {4608, 12288, 2048},
+      {12288, 1536, 2048},
+      {6144, 12288, 2048},
+      {12288, 6144, 2048},
       // Llama-3 70B, tensor 8, 8192 tokens
-      {8192, 1280, 8192}, {8192, 8192, 1024}, {8192, 7168, 8192}, {8192, 8192, 3584},
-      {8192, 16128, 8192}, {8192, 8192, 1280}, {8192, 1024, 8192}, {8192, 8192, 7168},
-      {8192, 3584, 8192}, {1280, 8192, 8192}, {8192, 1024, 8192}, {7168, 8192, 8192},
-      {8192, 3584, 8192}, {16128, 8192, 8192},
+      {8192, 1280, 8192},
+      {8192, 8192, 1024},
+      {8192, 7168, 8192},
+      {8192, 8192, 3584},
+      {8192, 16128, 8192},
+      {8192, 8192, 1280},
+      {8192, 1024, 8192},
+      {8192, 8192, 7168},
+      {8192, 3584, 8192},
+      {1280, 8192, 8192},
+      {8192, 1024, 8192},
+      {7168, 8192, 8192},
+      {8192, 3584, 8192},
+      {16128, 8192, 8192},
       // Llama-3 8B, no tensor parallelism, 8192 tokens
-      {8192, 6144, 4096}, {8192, 4096, 4096}, {8192, 28672, 4096}, {8192, 4096, 14336},
-      {8192, 4096, 6144}, {8192, 4096, 28672}, {8192, 14336, 4096}, {6144, 4096, 8192},
-      {4096, 4096, 8192}, {28672, 4096, 8192}, {4096, 14336, 8192}, {8192, 128256, 4096},
-      {128256, 4096, 8192}, {4096, 4096, 6144}, {4096, 28672, 4096}, {2048, 28672, 4096},
+      {8192, 6144, 4096},
+      {8192, 4096, 4096},
+      {8192, 28672, 4096},
+      {8192, 4096, 14336},
+      {8192, 4096, 6144},
+      {8192, 4096, 28672},
+      {8192, 14336, 4096},
+      {6144, 4096, 8192},
+      {4096, 4096, 8192},
+      {28672, 4096, 8192},
+      {4096, 14336, 8192},
+      {8192, 128256, 4096},
+      {128256, 4096, 8192},
+      {4096, 4096, 6144},
+      {4096, 28672, 4096},
+      {2048, 28672, 4096},
       // GPT-2 1.5B, Llama-2 7B and 13B, DeepSeek-V3 and its experts, 22B of Korthikanti et al.
-      {8192, 4800, 1600}, {8192, 6400, 1600}, {8192, 1600, 6400}, {4096, 12288, 4096},
-      {4096, 22016, 4096}, {4096, 4096, 11008}, {4096, 15360, 5120}, {4096, 27648, 5120},
-      {8192, 4096, 7168}, {8192, 7168, 2048}, {4096, 7168, 16384}, {4096, 24576, 1536},
-      {8192, 2304, 6144}, {8192, 6144, 768}, {8192, 3072, 6144}, {8192, 6144, 3072},
-      {512, 4096, 4096}, {1024, 8192, 8192}};
+      {8192, 4800, 1600},
+      {8192, 6400, 1600},
+      {8192, 1600, 6400},
+      {4096, 12288, 4096},
+      {4096, 22016, 4096},
+      {4096, 4096, 11008},
+      {4096, 15360, 5120},
+      {4096, 27648, 5120},
+      {8192, 4096, 7168},
+      {8192, 7168, 2048},
+      {4096, 7168, 16384},
+      {4096, 24576, 1536},
+      {8192, 2304, 6144},
+      {8192, 6144, 768},
+      {8192, 3072, 6144},
+      {8192, 6144, 3072},
+      {512, 4096, 4096},
+      {1024, 8192, 8192}};
   return all;
 }
 
@@ -202,8 +293,8 @@ void measure_gemms(cublasLtHandle_t handle, const Buffers& buffers, Timer& timer
   }
 }
 
-void measure_sustained(cublasLtHandle_t handle, const Buffers& buffers, Timer& timer, double seconds,
-                       const char* data) {
+void measure_sustained(cublasLtHandle_t handle, const Buffers& buffers, Timer& timer,
+                       double seconds, const char* data) {
   const Shape cube = shapes().front();
   const Gemm gemm(handle, cube, kLayouts[0], buffers);
   row((std::string{"gemm_sustained_"} + data).c_str(), "forward", cube, 0,
@@ -246,7 +337,9 @@ void measure_memory(const Buffers& buffers, Timer& timer) {
       for (int i = 0; i < 3; ++i) work();
       std::vector<double> times;
       for (int group = 0; group < 9; ++group) {
-        times.push_back(timer.seconds([&] { for (int i = 0; i < 20; ++i) work(); }) / 20);
+        times.push_back(timer.seconds([&] {
+          for (int i = 0; i < 20; ++i) work();
+        }) / 20);
       }
       row("memory", name, {0, 0, 0}, moved, median(times));
     };
@@ -265,8 +358,9 @@ void measure_launches(Timer& timer) {
   const std::chrono::duration<double> host = std::chrono::steady_clock::now() - before;
   CHECK(cudaDeviceSynchronize());
   row("launch", "host", {0, 0, 0}, 0, host.count() / 500);
-  row("launch", "stream", {0, 0, 0}, 0,
-      timer.seconds([] { for (int i = 0; i < kCount; ++i) empty_kernel<<<1, 32>>>(); }) / kCount);
+  row("launch", "stream", {0, 0, 0}, 0, timer.seconds([] {
+    for (int i = 0; i < kCount; ++i) empty_kernel<<<1, 32>>>();
+  }) / kCount);
   cudaStream_t stream;
   CHECK(cudaStreamCreate(&stream));
   CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
@@ -306,8 +400,8 @@ int main() {
   CHECK(cudaGetDeviceProperties(&device, 0));
   int driver = 0;
   CHECK(cudaDriverGetVersion(&driver));
-  std::printf("# %s, %d SMs, CUDA driver %d, cublasLt %zu\n", device.name, device.multiProcessorCount,
-              driver, cublasLtGetVersion());
+  std::printf("# %s, %d SMs, CUDA driver %d, cublasLt %zu\n", device.name,
+              device.multiProcessorCount, driver, cublasLtGetVersion());
   std::printf("kind,variant,m,n,k,bytes,seconds\n");
   measure_launches(timer);
   measure_memory(buffers, timer);

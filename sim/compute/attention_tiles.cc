@@ -37,14 +37,13 @@ double attention_mechanism_seconds(const AttentionMachine& machine, const Attent
   const double queries = as_double(op.query_length);
   const double keys = as_double(op.key_length);
   const double rows = std::min(machine.tile_rows, queries);
-  const double window =
-      op.window > 0 ? std::min(as_double(op.window) + rows, keys) : keys;
-  const double per_pair = flops(op).value() /
-                          (attention_pairs(op) * as_double(op.batch) * as_double(op.heads));
+  const double window = op.window > 0 ? std::min(as_double(op.window) + rows, keys) : keys;
+  const double per_pair =
+      flops(op).value() / (attention_pairs(op) * as_double(op.batch) * as_double(op.heads));
   // Half a tile per query is computed and masked on the diagonal.
-  const double pairs = std::min(attention_pairs(op) + (op.causal ? queries * rows / 2 : 0.0),
-                                queries * keys) +
-                       queries * machine.fill_keys;
+  const double pairs =
+      std::min(attention_pairs(op) + (op.causal ? queries * rows / 2 : 0.0), queries * keys) +
+      queries * machine.fill_keys;
   const double sm_rate = machine.efficiency * machine.peak_flops_per_s / machine.sm_count;
   const double total = per_pair * pairs * as_double(op.batch) * as_double(op.heads);
   const double longest = per_pair * rows * (window + machine.fill_keys);

@@ -31,10 +31,11 @@ class ComputeModel {
   [[nodiscard]] virtual std::string provenance() const = 0;
 };
 
-/// `sustained`: kernels run within a training step, so that the power limit slows large GEMMs;
-/// otherwise each time is that of a kernel measured alone in a short loop, as benchmarks report it.
+/// `within_step`: kernels run within a training step, where the power limit slows large GEMMs and
+/// the casts of fp8 operands are operators of their own. Otherwise each time is that of a kernel
+/// measured alone in a short loop, as the tables hold it (fp8 with the cast of A).
 struct ComputeModelOptions {
-  bool sustained = true;
+  bool within_step = true;
 };
 
 /// Model over a calibrated profile file (JSON, see scenarios/profiles/README.md).

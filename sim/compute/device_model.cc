@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "sim/core/fingerprint.h"
 #include "sim/core/contracts.h"
+#include "sim/core/fingerprint.h"
 
 namespace foretrain {
 namespace {
@@ -23,23 +23,32 @@ double sigma_of(const HeldOutError& error) {
 std::string gemm_efficiency_name(DataType type) {
   switch (type) {
     case DataType::kFp8:
-    case DataType::kFp4: return "gemm_efficiency_fp8";
-    case DataType::kFp8Block: return "gemm_efficiency_fp8_block";
-    case DataType::kFp32: return "gemm_efficiency_fp32";
+    case DataType::kFp4:
+      return "gemm_efficiency_fp8";
+    case DataType::kFp8Block:
+      return "gemm_efficiency_fp8_block";
+    case DataType::kFp32:
+      return "gemm_efficiency_fp32";
     case DataType::kTf32:
     case DataType::kFp16:
-    case DataType::kBf16: return "gemm_efficiency_bf16";
+    case DataType::kBf16:
+      return "gemm_efficiency_bf16";
   }
   return "gemm_efficiency_bf16";
 }
 
 AttentionImplementation library_kernel(int number) {
   switch (number) {
-    case 1: return AttentionImplementation::kFlash1;
-    case 2: return AttentionImplementation::kFlash2;
-    case 3: return AttentionImplementation::kFlash3;
-    case 4: return AttentionImplementation::kCudnn;
-    default: return AttentionImplementation::kAuto;  // none: the general efficiencies serve
+    case 1:
+      return AttentionImplementation::kFlash1;
+    case 2:
+      return AttentionImplementation::kFlash2;
+    case 3:
+      return AttentionImplementation::kFlash3;
+    case 4:
+      return AttentionImplementation::kCudnn;
+    default:
+      return AttentionImplementation::kAuto;  // none: the general efficiencies serve
   }
 }
 
@@ -114,6 +123,11 @@ GemmMachine DeviceModel::gemm_machine(DataType type, const GemmTable* table) con
     machine.fixed_seconds = table->fixed_seconds;
     machine.fill_k = table->fill_k;
     machine.split_seconds = table->split_seconds;
+    if (options_.within_step) {
+      machine.fixed_seconds = std::min(table->fixed_seconds, constant("gemm_fixed_seconds"));
+    } else {
+      machine.cast_seconds_per_element = table->cast_seconds_per_element;
+    }
     machine.tiles = table->tiles;
     return machine;
   }
@@ -157,13 +171,13 @@ TimeEstimate DeviceModel::gemm_time(const GemmOp& op) const {
   }
   estimate.seconds = std::max(estimate.seconds, work / peak);
   sigma = std::hypot(sigma, constant("layout_relative_sigma"));
-  if (options_.sustained) sigma = std::hypot(sigma, constant("sustained_relative_sigma"));
+  if (options_.within_step) sigma = std::hypot(sigma, constant("sustained_relative_sigma"));
   estimate.relative_sigma = sigma;
   return estimate;
 }
 
 double DeviceModel::sustained_factor(double share_of_peak) const {
-  if (!options_.sustained) return 1;
+  if (!options_.within_step) return 1;
   // The power limit slows what keeps the tensor cores busy; a kernel far from the peak keeps its
   // clock. The slow-down grows linearly with the share of the peak that is reached.
   const double busy = std::min(1.0, share_of_peak / constant("sustained_reference_share"));
@@ -197,9 +211,8 @@ AttentionMachine DeviceModel::attention_machine(const AttentionOp& op) const {
 }
 
 TimeEstimate DeviceModel::attention_time(const AttentionOp& op) const {
-  const AttentionTable* table = op.implementation == AttentionImplementation::kProfiled
-                                    ? attention_table(op)
-                                    : nullptr;
+  const AttentionTable* table =
+      op.implementation == AttentionImplementation::kProfiled ? attention_table(op) : nullptr;
   TimeEstimate estimate =
       table != nullptr ? table_attention_time(op, *table) : library_attention_time(op);
   estimate.seconds =
@@ -219,8 +232,8 @@ TimeEstimate DeviceModel::table_attention_time(const AttentionOp& op,
   estimate.seconds =
       attention_mechanism_seconds(machine, op) * std::exp2(table.log2_ratio.at(point));
   const bool own_window = table.window == 0 ? op.window == 0 : op.window == table.window;
-  estimate.extrapolated = other_gpu_ || !table.log2_ratio.covers(point) ||
-                          table.head_dim != op.head_dim || !own_window;
+  estimate.extrapolated =
+      other_gpu_ || !table.log2_ratio.covers(point) || table.head_dim != op.head_dim || !own_window;
   const bool large = flops(op).value() > kLargeFlops;
   estimate.relative_sigma = sigma_of(large ? table.held_out_large : table.held_out);
   if (estimate.extrapolated) {
@@ -235,8 +248,8 @@ TimeEstimate DeviceModel::library_attention_time(const AttentionOp& op) const {
   if (kernel == AttentionImplementation::kAuto || kernel == AttentionImplementation::kProfiled) {
     kernel = library_kernel(static_cast<int>(constant("attention_auto")));
   }
-  const std::string stem = fmt::format("attention_{}_{}_", to_string(kernel),
-                                       op.backward ? "backward" : "forward");
+  const std::string stem =
+      fmt::format("attention_{}_{}_", to_string(kernel), op.backward ? "backward" : "forward");
   const std::string dim = op.head_dim <= 80 ? "64" : op.head_dim <= 160 ? "128" : "256";
   std::optional<double> efficiency = find_constant(stem + "efficiency_" + dim);
   std::optional<double> fill = find_constant(stem + "fill_keys_" + dim);
@@ -300,8 +313,7 @@ Result<std::unique_ptr<ComputeModel>> make_catalog_model(const std::string& cata
                                                          ComputeModelOptions options) {
   Result<EfficiencyTable> table = EfficiencyTable::load(catalog_dir + "/efficiency.yaml");
   if (!table) return tl::make_unexpected(table.error());
-  return std::make_unique<DeviceModel>(gpu, table->all_of(gpu.architecture), std::nullopt,
-                                       options);
+  return std::make_unique<DeviceModel>(gpu, table->all_of(gpu.architecture), std::nullopt, options);
 }
 
 }  // namespace foretrain

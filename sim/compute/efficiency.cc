@@ -16,8 +16,8 @@ namespace {
 
 struct KnownConstant {
   std::string name;
-  double low = 0;   // smallest legal value
-  double high = 0;  // largest legal value
+  double low = 0;           // smallest legal value
+  double high = 0;          // largest legal value
   bool everywhere = false;  // every architecture must have a value
 };
 
@@ -100,8 +100,8 @@ class Reader {
   }
 
   void report(const SourceLocation& at, std::string path, std::string message, std::string hint) {
-    problems_.push_back(Diagnostic{Severity::kError, at, std::move(path), std::move(message),
-                                   std::move(hint)});
+    problems_.push_back(
+        Diagnostic{Severity::kError, at, std::move(path), std::move(message), std::move(hint)});
   }
 
  private:
@@ -126,8 +126,7 @@ class Reader {
   }
 
   std::string text(const DocumentNode& node, const std::string& path, const char* key) {
-    const DocumentNode* found =
-        node.kind == DocumentNode::Kind::kMap ? node.find(key) : nullptr;
+    const DocumentNode* found = node.kind == DocumentNode::Kind::kMap ? node.find(key) : nullptr;
     if (found == nullptr || found->kind != DocumentNode::Kind::kScalar || found->scalar.empty()) {
       report(node.location, path, fmt::format("needs the key '{}'", key),
              "every constant has value, unit, source and date");

@@ -26,8 +26,8 @@ TileTime fastest_tile(const GemmMachine& machine, const GemmOp& op) {
   TileTime best;
   const double sm_rate = machine.peak_flops_per_s / machine.sm_count;
   const double k = static_cast<double>(op.k);
-  const double partial_bytes = 8.0 * static_cast<double>(op.m) * static_cast<double>(op.n) *
-                               static_cast<double>(op.batch);
+  const double partial_bytes =
+      8.0 * static_cast<double>(op.m) * static_cast<double>(op.n) * static_cast<double>(op.batch);
   for (const GemmTile& tile : machine.tiles) {
     const double tiles =
         tiles_along(op.m, tile.m) * tiles_along(op.n, tile.n) * static_cast<double>(op.batch);
@@ -35,11 +35,9 @@ TileTime fastest_tile(const GemmMachine& machine, const GemmOp& op) {
     for (const double split : kSplits) {
       TileTime time;
       time.waves = {tiles * split, std::ceil(tiles * split / machine.sm_count)};
-      time.seconds =
-          time.waves.waves * per_k * (std::max(k / split, kSmallestK) + machine.fill_k);
+      time.seconds = time.waves.waves * per_k * (std::max(k / split, kSmallestK) + machine.fill_k);
       if (split > 1) {
-        time.seconds +=
-            machine.split_seconds + split * partial_bytes / machine.memory_bytes_per_s;
+        time.seconds += machine.split_seconds + split * partial_bytes / machine.memory_bytes_per_s;
       }
       if (time.seconds < best.seconds) best = time;
       if (tiles * split >= machine.sm_count) break;  // every SM has work: no reason to split
@@ -57,13 +55,19 @@ double peak_flops_per_s(const GpuSpec& gpu, DataType type) {
   const double bf16 = gpu.peak_bf16.value() > 0 ? gpu.peak_bf16.value() : fp32;
   const double fp8 = gpu.peak_fp8.value() > 0 ? gpu.peak_fp8.value() : bf16;
   switch (type) {
-    case DataType::kFp32: return fp32;
-    case DataType::kTf32: return tf32;
-    case DataType::kFp16: return fp16;
-    case DataType::kBf16: return bf16;
+    case DataType::kFp32:
+      return fp32;
+    case DataType::kTf32:
+      return tf32;
+    case DataType::kFp16:
+      return fp16;
+    case DataType::kBf16:
+      return bf16;
     case DataType::kFp8:
-    case DataType::kFp8Block: return fp8;
-    case DataType::kFp4: return gpu.peak_fp4.value() > 0 ? gpu.peak_fp4.value() : fp8;
+    case DataType::kFp8Block:
+      return fp8;
+    case DataType::kFp4:
+      return gpu.peak_fp4.value() > 0 ? gpu.peak_fp4.value() : fp8;
   }
   return fp32;
 }
@@ -80,9 +84,10 @@ double gemm_bytes(const GemmOp& op) {
 double gemm_mechanism_seconds(const GemmMachine& machine, const GemmOp& op) {
   FORETRAIN_EXPECTS(op.m >= 1 && op.n >= 1 && op.k >= 1 && op.batch >= 1,
                     "a GEMM needs positive sizes");
-  const double memory =
-      gemm_bytes(op) / (machine.memory_efficiency * machine.memory_bytes_per_s);
-  return machine.fixed_seconds + std::max(fastest_tile(machine, op).seconds, memory);
+  const double memory = gemm_bytes(op) / (machine.memory_efficiency * machine.memory_bytes_per_s);
+  const double cast = machine.cast_seconds_per_element * static_cast<double>(op.m) *
+                      static_cast<double>(op.k) * static_cast<double>(op.batch);
+  return machine.fixed_seconds + cast + std::max(fastest_tile(machine, op).seconds, memory);
 }
 
 GemmWaves gemm_waves(const GemmMachine& machine, const GemmOp& op) {

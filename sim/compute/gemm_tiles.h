@@ -19,13 +19,14 @@ struct GemmTile {
 /// Constants of the mechanism for one GPU and data type.
 struct GemmMachine {
   int sm_count = 0;
-  double peak_flops_per_s = 0;    // dense
-  double memory_bytes_per_s = 0;  // datasheet bandwidth
-  double memory_efficiency = 1;   // share of it that a GEMM streams at
-  double fixed_seconds = 0;       // one kernel's start and end
-  double fill_k = 0;              // a tile's prologue and epilogue, in elements of k
-  double split_seconds = 0;       // further cost of splitting k over several units (split-K)
-  std::vector<GemmTile> tiles;    // at least one; the fastest is taken, as a library would
+  double peak_flops_per_s = 0;          // dense
+  double memory_bytes_per_s = 0;        // datasheet bandwidth
+  double memory_efficiency = 1;         // share of it that a GEMM streams at
+  double fixed_seconds = 0;             // one kernel's start and end
+  double fill_k = 0;                    // a tile's prologue and epilogue, in elements of k
+  double split_seconds = 0;             // further cost of splitting k over several units (split-K)
+  double cast_seconds_per_element = 0;  // of A, where a measurement holds its cast to fp8
+  std::vector<GemmTile> tiles;          // at least one; the fastest is taken, as a library would
 };
 
 /// Peak dense rate of the tensor cores (or of the FMA units for fp32) in a data type. Where the GPU
@@ -38,11 +39,12 @@ struct GemmMachine {
 
 /// Duration of a GEMM without any measured correction.
 ///
-///   T = fixed + max( min over tiles and splits z of
+///   T = fixed + cast m k batch + max( min over tiles and splits z of
 ///                      waves * 2 m_t n_t (k / z + fill_k) / (eff_t * peak / SMs) + split(z),
 ///                    bytes / (memory_efficiency * bandwidth) )
 ///   waves = ceil( z * batch * ceil(m / m_t) * ceil(n / n_t) / SMs )
-///   split(1) = 0, else split_seconds + 8 z batch m n / bandwidth: fp32 partial sums, written and read
+///   split(1) = 0, else split_seconds + 8 z batch m n / bandwidth (fp32 partial sums, written,
+///   read)
 ///
 /// @pre m, n, k, batch >= 1 (contract).
 [[nodiscard]] double gemm_mechanism_seconds(const GemmMachine& machine, const GemmOp& op);

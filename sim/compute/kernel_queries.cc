@@ -23,7 +23,8 @@ class FieldReader {
  public:
   std::int64_t whole(const std::string& text, const char* name, std::int64_t low,
                      std::int64_t fallback) {
-    const double value = number(text, name, static_cast<double>(low), static_cast<double>(fallback));
+    const double value =
+        number(text, name, static_cast<double>(low), static_cast<double>(fallback));
     if (value != std::floor(value)) complain(fmt::format("{} '{}' is no whole number", name, text));
     return std::llround(value);
   }
@@ -120,8 +121,9 @@ std::vector<Operator> attention_ops(const KernelQuery& query, FieldReader& read)
   if (!query.implementation.empty()) {
     const auto known = parse_attention_implementation(query.implementation);
     if (!known) {
-      read.complain(fmt::format("implementation '{}' is unknown; profiled, auto, flash1, flash2, flash3 or cudnn",
-                                query.implementation));
+      read.complain(fmt::format(
+          "implementation '{}' is unknown; profiled, auto, flash1, flash2, flash3 or cudnn",
+          query.implementation));
     }
     op.implementation = known.value_or(AttentionImplementation::kAuto);
   }
@@ -131,8 +133,8 @@ std::vector<Operator> attention_ops(const KernelQuery& query, FieldReader& read)
   if (direction.empty() || direction == "forward" || direction == "fwd") return {op};
   if (direction == "backward" || direction == "bwd") return {backward};
   if (direction == "forward+backward" || direction == "fwd+bwd") return {op, backward};
-  read.complain(fmt::format("direction '{}' is unknown; forward, backward or forward+backward",
-                            direction));
+  read.complain(
+      fmt::format("direction '{}' is unknown; forward, backward or forward+backward", direction));
   return {op};
 }
 
@@ -148,7 +150,7 @@ std::vector<Operator> memory_ops(const KernelQuery& query, FieldReader& read) {
 
 struct Column {
   const char* name;
-  std::string KernelQuery::* field;
+  std::string KernelQuery::*field;
 };
 
 constexpr std::array<Column, 16> kColumns = {{{"op", &KernelQuery::op},
@@ -255,7 +257,8 @@ Result<AnsweredFile> answer_query_text(const ComputeModel& model, const std::str
                                        const std::string& name) {
   std::istringstream lines(text);
   std::string line;
-  if (!std::getline(lines, line)) return fail({name, 0, 0}, "", "is empty", "the first line names columns");
+  if (!std::getline(lines, line))
+    return fail({name, 0, 0}, "", "is empty", "the first line names columns");
   line = without_line_end(line);
   const std::vector<std::string> header = cells_of(line);
   if (std::find(header.begin(), header.end(), "op") == header.end()) {
@@ -272,8 +275,8 @@ Result<AnsweredFile> answer_query_text(const ComputeModel& model, const std::str
     ++file.rows;
     tl::expected<KernelAnswer, Failure> answer =
         cells.size() > header.size()
-            ? tl::make_unexpected(fmt::format("the row has {} cells, the header {}", cells.size(),
-                                              header.size()))
+            ? tl::make_unexpected(
+                  fmt::format("the row has {} cells, the header {}", cells.size(), header.size()))
             : answer_query(model, query_of(header, cells));
     if (!answer) ++file.failed;
     // A short row is filled up, so that the new columns stand under their names.

@@ -13,12 +13,16 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 double element_bytes(DataType type) {
   switch (type) {
     case DataType::kFp32:
-    case DataType::kTf32: return 4;
+    case DataType::kTf32:
+      return 4;
     case DataType::kFp16:
-    case DataType::kBf16: return 2;
+    case DataType::kBf16:
+      return 2;
     case DataType::kFp8:
-    case DataType::kFp8Block: return 1;
-    case DataType::kFp4: return 0.5;
+    case DataType::kFp8Block:
+      return 1;
+    case DataType::kFp4:
+      return 0.5;
   }
   return 0;
 }
@@ -41,14 +45,12 @@ FlopCount flops(const Operator& op) {
                            as_double(o.batch)};
         } else if constexpr (std::is_same_v<T, AttentionOp>) {
           const double key_dim = as_double(o.head_dim);
-          const double value_dim =
-              o.value_head_dim > 0 ? as_double(o.value_head_dim) : key_dim;
+          const double value_dim = o.value_head_dim > 0 ? as_double(o.value_head_dim) : key_dim;
           // Forward: QK^T and PV. Backward recomputes S, then dP, dV with the value width and
           // dQ, dK with the key width.
           const double per_pair =
               o.backward ? 2 * (3 * key_dim + 2 * value_dim) : 2 * (key_dim + value_dim);
-          return FlopCount{per_pair * as_double(o.batch) * as_double(o.heads) *
-                           attention_pairs(o)};
+          return FlopCount{per_pair * as_double(o.batch) * as_double(o.heads) * attention_pairs(o)};
         } else {
           return FlopCount{0};
         }
@@ -58,13 +60,20 @@ FlopCount flops(const Operator& op) {
 
 std::string to_string(DataType type) {
   switch (type) {
-    case DataType::kFp32: return "fp32";
-    case DataType::kTf32: return "tf32";
-    case DataType::kFp16: return "fp16";
-    case DataType::kBf16: return "bf16";
-    case DataType::kFp8: return "fp8";
-    case DataType::kFp8Block: return "fp8_block";
-    case DataType::kFp4: return "fp4";
+    case DataType::kFp32:
+      return "fp32";
+    case DataType::kTf32:
+      return "tf32";
+    case DataType::kFp16:
+      return "fp16";
+    case DataType::kBf16:
+      return "bf16";
+    case DataType::kFp8:
+      return "fp8";
+    case DataType::kFp8Block:
+      return "fp8_block";
+    case DataType::kFp4:
+      return "fp4";
   }
   return "unknown";
 }
@@ -79,12 +88,18 @@ std::optional<DataType> parse_data_type(const std::string& text) {
 
 std::string to_string(AttentionImplementation implementation) {
   switch (implementation) {
-    case AttentionImplementation::kAuto: return "auto";
-    case AttentionImplementation::kProfiled: return "profiled";
-    case AttentionImplementation::kFlash1: return "flash1";
-    case AttentionImplementation::kFlash2: return "flash2";
-    case AttentionImplementation::kFlash3: return "flash3";
-    case AttentionImplementation::kCudnn: return "cudnn";
+    case AttentionImplementation::kAuto:
+      return "auto";
+    case AttentionImplementation::kProfiled:
+      return "profiled";
+    case AttentionImplementation::kFlash1:
+      return "flash1";
+    case AttentionImplementation::kFlash2:
+      return "flash2";
+    case AttentionImplementation::kFlash3:
+      return "flash3";
+    case AttentionImplementation::kCudnn:
+      return "cudnn";
   }
   return "unknown";
 }

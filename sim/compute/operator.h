@@ -18,8 +18,8 @@ enum class DataType { kFp32, kTf32, kFp16, kBf16, kFp8, kFp8Block, kFp4 };
 [[nodiscard]] std::optional<DataType> parse_data_type(const std::string& text);
 
 /// Which fused attention kernel runs. kAuto: what training frameworks use on the architecture
-/// (attention_auto in efficiency.yaml); kProfiled: the kernel that the profile's table holds, where it
-/// holds one (causal forward), else as kAuto.
+/// (attention_auto in efficiency.yaml); kProfiled: the kernel that the profile's table holds, where
+/// it holds one (causal forward), else as kAuto.
 enum class AttentionImplementation { kAuto, kProfiled, kFlash1, kFlash2, kFlash3, kCudnn };
 /// "auto", "profiled", "flash1", "flash2", "flash3", "cudnn".
 [[nodiscard]] std::string to_string(AttentionImplementation implementation);
@@ -35,14 +35,14 @@ struct GemmOp {
   bool accumulate = false;
 };
 
-/// Fused (flash) attention core of one GPU. `sequence` keys and queries per sequence (queries may be
-/// a share of it under context parallelism); window 0 = full.
+/// Fused (flash) attention core of one GPU. `sequence` keys and queries per sequence (queries may
+/// be a share of it under context parallelism); window 0 = full.
 struct AttentionOp {
   std::int64_t batch = 1;
   std::int64_t query_length = 0;
   std::int64_t key_length = 0;
-  std::int64_t heads = 0;      // query heads on this GPU
-  std::int64_t kv_heads = 0;   // key-value heads on this GPU
+  std::int64_t heads = 0;     // query heads on this GPU
+  std::int64_t kv_heads = 0;  // key-value heads on this GPU
   std::int64_t head_dim = 0;
   std::int64_t value_head_dim = 0;  // 0: as head_dim
   std::int64_t window = 0;
@@ -53,8 +53,8 @@ struct AttentionOp {
 };
 
 /// Query-key pairs of one head and sequence under the mask: causal s(s+1)/2, with a window w <= s
-/// s w - w(w-1)/2. Fewer queries than keys are a balanced share (zig-zag context parallelism) of the
-/// causal pairs of `key_length`.
+/// s w - w(w-1)/2. Fewer queries than keys are a balanced share (zig-zag context parallelism) of
+/// the causal pairs of `key_length`.
 [[nodiscard]] double attention_pairs(const AttentionOp& op);
 
 /// Unfused attention core (QK^T batched GEMM, softmax, PV) is built of GemmOp and MemoryOp.

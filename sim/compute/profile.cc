@@ -188,6 +188,7 @@ GemmTable read_gemm(ObjectReader& reader) {
   table.fixed_seconds = reader.number("fixed_s", {0, 1});
   table.fill_k = reader.number("fill_k", {0, 1e6});
   table.split_seconds = reader.number("split_s", {0, 1});
+  table.cast_seconds_per_element = reader.number("cast_s_per_element", {0, 1e-9});
   table.tiles = read_tiles(reader);
   table.log2_ratio = read_grid(reader, {"m", "n", "k"});
   table.held_out = read_error(reader.child("held_out"));

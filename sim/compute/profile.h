@@ -27,8 +27,9 @@ struct GemmTable {
   double fixed_seconds = 0;
   double fill_k = 0;
   double split_seconds = 0;
+  double cast_seconds_per_element = 0;
   std::vector<GemmTile> tiles;
-  GridTable log2_ratio;  // over m, n, k
+  GridTable log2_ratio;         // over m, n, k
   HeldOutError held_out;        // all points
   HeldOutError held_out_large;  // above 1e9 FLOP
 };
@@ -37,8 +38,8 @@ struct GemmTable {
 struct AttentionTable {
   DataType type = DataType::kBf16;
   int head_dim = 0;
-  int window = 0;             // 0: full
-  double efficiency = 1;      // share of the peak of a large problem
+  int window = 0;         // 0: full
+  double efficiency = 1;  // share of the peak of a large problem
   double fixed_seconds = 0;
   GridTable log2_ratio;  // over sequence length, batch * heads
   HeldOutError held_out;
@@ -70,7 +71,7 @@ struct Profile {
   ProfileSource source;
   std::vector<GemmTable> gemm;
   std::vector<AttentionTable> attention;
-  std::map<std::string, EfficiencyValue> constants;  // of the architecture, names as in efficiency.yaml
+  std::map<std::string, EfficiencyValue> constants;  // of the architecture
 };
 
 /// Reads and checks a profile; broken JSON, wrong types, sizes and ranges are diagnostics.

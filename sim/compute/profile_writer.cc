@@ -30,11 +30,10 @@ void add_grid(Json& json, const GridTable& grid, const std::vector<std::string>&
 }
 
 Json gemm_json(const GemmTable& table) {
-  Json json{{"dtype", to_string(table.type)},
-            {"memory_efficiency", table.memory_efficiency},
-            {"fixed_s", table.fixed_seconds},
-            {"fill_k", table.fill_k},
-            {"split_s", table.split_seconds}};
+  Json json{
+      {"dtype", to_string(table.type)}, {"memory_efficiency", table.memory_efficiency},
+      {"fixed_s", table.fixed_seconds}, {"fill_k", table.fill_k},
+      {"split_s", table.split_seconds}, {"cast_s_per_element", table.cast_seconds_per_element}};
   json["tiles"] = Json::array();
   for (const GemmTile& tile : table.tiles) {
     json["tiles"].push_back({{"m", tile.m}, {"n", tile.n}, {"efficiency", tile.efficiency}});

@@ -90,7 +90,8 @@ int calibrate(const CalibrateArguments& arguments) {
 }  // namespace
 
 void add_calibrate_command(CLI::App& app, CommandContext& context) {
-  auto* command = app.add_subcommand("calibrate", "Make a profile of a GPU from measured kernel tables");
+  auto* command =
+      app.add_subcommand("calibrate", "Make a profile of a GPU from measured kernel tables");
   auto arguments = std::make_shared<CalibrateArguments>();
   command->add_flag("--fit-tables", arguments->fit_tables, "Fit CSV tables of measured kernels")
       ->required();
@@ -104,7 +105,8 @@ void add_calibrate_command(CLI::App& app, CommandContext& context) {
       ->required();
   command->add_option("--catalog-gpu", arguments->request.catalog_gpu,
                       "GPU as the catalog spells it (default: from --gpu)");
-  command->add_option("--date", arguments->request.source_date, "Date on which the tables were read")
+  command
+      ->add_option("--date", arguments->request.source_date, "Date on which the tables were read")
       ->default_val("2026-12-01");
   command->add_option("-o,--output", arguments->output, "Profile to write")->required();
   command->add_flag("--json", arguments->json, "Print the errors as JSON");

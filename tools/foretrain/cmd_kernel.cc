@@ -13,7 +13,6 @@
 #include "sim/hardware/catalog.h"
 #include "tools/foretrain/command.h"
 
-
 namespace foretrain {
 namespace {
 
@@ -24,7 +23,7 @@ struct KernelArguments {
   std::string gpu;
   std::string queries;
   bool json = false;
-  bool sustained = false;
+  bool within_step = false;
   KernelQuery gemm;
   KernelQuery attention;
   KernelQuery memory;
@@ -65,11 +64,11 @@ Result<std::unique_ptr<ComputeModel>> open_model(const KernelArguments& argument
     std::string names;
     for (const std::string& name : known_profiles(*catalog, data_dir)) names += " " + name;
     const std::string nearest = nearest_name(gpu_name, catalog->gpu_names());
-    return fail(fmt::format("'{}' is neither a profile file nor a profile nor a GPU", gpu_name),
-                nearest.empty() ? "shipped profiles:" + names
-                                : fmt::format("did you mean '{}'?", nearest));
+    return fail(
+        fmt::format("'{}' is neither a profile file nor a profile nor a GPU", gpu_name),
+        nearest.empty() ? "shipped profiles:" + names : fmt::format("did you mean '{}'?", nearest));
   }
-  const ComputeModelOptions options{arguments.sustained};
+  const ComputeModelOptions options{arguments.within_step};
   if (is_file(path)) return load_compute_model(path, *gpu, options);
   const std::string own = data_dir + "/profiles/" + gpu->profile + ".json";
   if (!gpu->profile.empty() && is_file(own)) return load_compute_model(own, *gpu, options);
@@ -196,8 +195,8 @@ void add_kernel_command(CLI::App& app, CommandContext& context) {
   command->add_option("--gpu", arguments->gpu,
                       "GPU of the catalog to predict for (default: the profile's own)");
   command->add_option("--queries", arguments->queries, "CSV file of questions");
-  command->add_flag("--sustained", arguments->sustained,
-                    "As within a training step, where the power limit slows large products");
+  command->add_flag("--within-step", arguments->within_step,
+                    "As within a training step: power limit, fp8 casts apart");
   command->add_flag("--json", arguments->json);
   add_gemm(*command, arguments, context);
   add_attention(*command, arguments, context);

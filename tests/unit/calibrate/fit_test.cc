@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <rapidcheck/gtest.h>
 
 #include "calibrate/csv_file.h"
 #include "calibrate/fit_gemm.h"
@@ -27,7 +27,8 @@ std::string written(const std::string& text) {
 
 TEST(KernelTables, ReadsTheRowsOfOneGpu) {
   const auto samples = read_gemm_table(
-      written("gpu,x,gemm_dtype,m,n,k,latency_ms\nh100_sxm,1,bfloat16,2,3,4,0.5\nh100,1,fp8,1,1,1,9\n"),
+      written(
+          "gpu,x,gemm_dtype,m,n,k,latency_ms\nh100_sxm,1,bfloat16,2,3,4,0.5\nh100,1,fp8,1,1,1,9\n"),
       "h100_sxm");
   ASSERT_TRUE(samples) << to_string(samples.error());
   ASSERT_EQ(samples->size(), 1u);
@@ -37,7 +38,8 @@ TEST(KernelTables, ReadsTheRowsOfOneGpu) {
 
 TEST(KernelTables, WrongCellsNameTheirLine) {
   const auto wrong = read_gemm_table(
-      written("gpu,gemm_dtype,m,n,k,latency_ms\na,bfloat16,2,3,4,0.5\na,bfloat16,2,x,4,0.5\n"), "a");
+      written("gpu,gemm_dtype,m,n,k,latency_ms\na,bfloat16,2,3,4,0.5\na,bfloat16,2,x,4,0.5\n"),
+      "a");
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().front().location.line, 3);
   EXPECT_EQ(wrong.error().front().path, "n");

@@ -1,9 +1,9 @@
 #include "sim/compute/gemm_tiles.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <cmath>
-#include <rapidcheck/gtest.h>
 
 namespace foretrain {
 namespace {

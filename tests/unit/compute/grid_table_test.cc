@@ -1,10 +1,10 @@
 #include "sim/compute/grid_table.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <array>
 #include <cmath>
-#include <rapidcheck/gtest.h>
 
 namespace foretrain {
 namespace {

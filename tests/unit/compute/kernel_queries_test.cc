@@ -1,7 +1,6 @@
 #include "sim/compute/kernel_queries.h"
 
 #include <gtest/gtest.h>
-
 #include <rapidcheck/gtest.h>
 
 namespace foretrain {
@@ -36,9 +35,10 @@ AnsweredFile answered(const std::string& text) {
 TEST(KernelQueries, AnswersStandBesideTheirRows) {
   const AnsweredFile file = answered("id,op,dtype,m,n,k\na,gemm,bf16,100,200,300\n");
   EXPECT_EQ(file.failed, 0);
-  EXPECT_EQ(file.text,
-            "id,op,dtype,m,n,k,time_s,flops_per_s,interval_low_s,interval_high_s,extrapolated,error\n"
-            "a,gemm,bf16,100,200,300,1.2e-05,1e+12,1.018e-05,1.41454e-05,false,\n");
+  EXPECT_EQ(
+      file.text,
+      "id,op,dtype,m,n,k,time_s,flops_per_s,interval_low_s,interval_high_s,extrapolated,error\n"
+      "a,gemm,bf16,100,200,300,1.2e-05,1e+12,1.018e-05,1.41454e-05,false,\n");
 }
 
 TEST(KernelQueries, RowsThatCannotBeAnsweredSayWhyAndKeepTheirPlace) {
@@ -74,7 +74,8 @@ TEST(KernelQueries, AFileWithoutTheColumnOpIsRefused) {
 }
 
 RC_GTEST_PROP(KernelQueriesProperties, AnyTextGivesAsManyRowsAsItHas, ()) {
-  const auto cells = *rc::gen::container<std::string>(rc::gen::element('1', ',', '"', 'x', ' ', '-'));
+  const auto cells =
+      *rc::gen::container<std::string>(rc::gen::element('1', ',', '"', 'x', ' ', '-'));
   const Result<AnsweredFile> file =
       answer_query_text(ProportionalModel{}, "op,m\ngemm" + cells + "\n", "q.csv");
   RC_ASSERT(static_cast<bool>(file));

@@ -1,7 +1,6 @@
 #include "sim/compute/operator.h"
 
 #include <gtest/gtest.h>
-
 #include <rapidcheck/gtest.h>
 
 namespace foretrain {
@@ -82,9 +81,9 @@ RC_GTEST_PROP(OperatorProperties, PairsAgreeWithCounting, ()) {
 }
 
 RC_GTEST_PROP(OperatorProperties, NamesOfTypesReadBack, ()) {
-  const auto type = *rc::gen::element(DataType::kFp32, DataType::kTf32, DataType::kFp16,
-                                      DataType::kBf16, DataType::kFp8, DataType::kFp8Block,
-                                      DataType::kFp4);
+  const auto type =
+      *rc::gen::element(DataType::kFp32, DataType::kTf32, DataType::kFp16, DataType::kBf16,
+                        DataType::kFp8, DataType::kFp8Block, DataType::kFp4);
   RC_ASSERT(parse_data_type(to_string(type)) == type);
 }
 

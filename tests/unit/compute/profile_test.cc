@@ -1,11 +1,11 @@
 #include "sim/compute/profile.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <rapidcheck/gtest.h>
 
 namespace foretrain {
 namespace {
@@ -38,10 +38,9 @@ TEST(Profile, HeldOutErrorsOfLargeProductsAreSmall) {
     const Result<Profile> profile = parse_profile(shipped(name), name);
     ASSERT_TRUE(profile);
     for (const GemmTable& table : profile->gemm) {
-      if (table.type == DataType::kFp8Block) continue;  // wider: see scenarios/profiles/README.md
       EXPECT_GT(table.held_out_large.points, 500) << name;
       EXPECT_LT(table.held_out_large.median, 0.055) << name << " " << to_string(table.type);
-      EXPECT_LT(table.held_out_large.p90, 0.175) << name << " " << to_string(table.type);
+      EXPECT_LT(table.held_out_large.p90, 0.16) << name << " " << to_string(table.type);
     }
   }
 }
