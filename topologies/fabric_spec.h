@@ -20,8 +20,8 @@ struct FabricSpec {
   int rails = 1;
   bool rail_only = false;
   int switch_ports = 64;  // radix k
-  std::vector<double> oversubscription = {
-      1.0};                 // per boundary from the leaf up; last one repeats; >= 1 or < 1
+  // Per boundary from the leaf up; the last one repeats; may be below 1.
+  std::vector<double> oversubscription = {1.0};
   DataRate link_bandwidth;  // cable bandwidth, one direction; payload efficiency is in the NIC
   double payload_efficiency = 1.0;
   SimDuration link_latency{};    // propagation of one cable
