@@ -26,8 +26,8 @@ struct DeviceDescription {
 
 struct DeviceReport {
   DeviceAvailability availability = DeviceAvailability::kNotBuiltIn;
-  std::string reason;  // why none is available, for people; empty when kAvailable
-  int driver_version = 0;   // as CUDA counts: 13000 is 13.0; 0 = unknown
+  std::string reason;      // why none is available, for people; empty when kAvailable
+  int driver_version = 0;  // as CUDA counts: 13000 is 13.0; 0 = unknown
   int runtime_version = 0;
   std::vector<DeviceDescription> devices;
 };

@@ -10,9 +10,9 @@ namespace foretrain {
 
 }  // namespace foretrain
 
-#define FORETRAIN_CONTRACT_(kind, condition, message)                                         \
-  (static_cast<bool>(condition)                                                               \
-       ? static_cast<void>(0)                                                                 \
+#define FORETRAIN_CONTRACT_(kind, condition, message) \
+  (static_cast<bool>(condition)                       \
+       ? static_cast<void>(0)                         \
        : ::foretrain::contract_violation(kind, #condition, message, __FILE__, __LINE__))
 
 #define FORETRAIN_EXPECTS(condition, message) \

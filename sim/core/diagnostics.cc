@@ -76,8 +76,9 @@ tl::unexpected<Diagnostics> fail(std::string message, std::string hint) {
 
 tl::unexpected<Diagnostics> fail(SourceLocation location, std::string path, std::string message,
                                  std::string hint) {
-  return tl::make_unexpected(Diagnostics{Diagnostic{
-      Severity::kError, std::move(location), std::move(path), std::move(message), std::move(hint)}});
+  return tl::make_unexpected(
+      Diagnostics{Diagnostic{Severity::kError, std::move(location), std::move(path),
+                             std::move(message), std::move(hint)}});
 }
 
 std::string nearest_name(const std::string& word, const std::vector<std::string>& candidates) {

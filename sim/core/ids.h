@@ -21,10 +21,10 @@ class StrongId {
   std::int32_t index_ = -1;
 };
 
-using RankId = StrongId<struct RankIdTag>;        // a process of the job, one per GPU
-using NodeId = StrongId<struct NodeIdTag>;        // a host
-using DeviceId = StrongId<struct DeviceIdTag>;    // vertex of a topology (GPU, NIC, switch)
-using LinkId = StrongId<struct LinkIdTag>;        // directed link of a topology
+using RankId = StrongId<struct RankIdTag>;          // a process of the job, one per GPU
+using NodeId = StrongId<struct NodeIdTag>;          // a host
+using DeviceId = StrongId<struct DeviceIdTag>;      // vertex of a topology (GPU, NIC, switch)
+using LinkId = StrongId<struct LinkIdTag>;          // directed link of a topology
 using ActivityId = StrongId<struct ActivityIdTag>;  // a transfer in flight in the network model
 
 }  // namespace foretrain

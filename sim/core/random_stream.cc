@@ -12,10 +12,9 @@ std::uint64_t RandomStream::bits(std::uint64_t entity, std::uint64_t index) cons
       {static_cast<std::uint32_t>(entity), static_cast<std::uint32_t>(entity >> 32),
        static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32)}};
   // The purpose is mixed into the high key word, so that two purposes of one seed share no draw.
-  const r123::Philox4x32::key_type key{
-      {static_cast<std::uint32_t>(seed_),
-       static_cast<std::uint32_t>(seed_ >> 32) ^
-           (static_cast<std::uint32_t>(purpose_) * 0x9E3779B9U)}};
+  const r123::Philox4x32::key_type key{{static_cast<std::uint32_t>(seed_),
+                                        static_cast<std::uint32_t>(seed_ >> 32) ^
+                                            (static_cast<std::uint32_t>(purpose_) * 0x9E3779B9U)}};
   const auto words = generator(counter, key);
   return (static_cast<std::uint64_t>(words[1]) << 32) | words[0];
 }

@@ -43,8 +43,8 @@ struct Vocabulary {
 };
 
 constexpr Vocabulary kSizeWords{"a size", "B, kB … PB, KiB … PiB", "GB", "GiB"};
-constexpr Vocabulary kRateWords{"a data rate", "bit/s, kbit/s … Tbit/s, B/s, kB/s … TB/s, KiB/s … TiB/s",
-                                "Gbit/s", "GB/s"};
+constexpr Vocabulary kRateWords{
+    "a data rate", "bit/s, kbit/s … Tbit/s, B/s, kB/s … TB/s, KiB/s … TiB/s", "Gbit/s", "GB/s"};
 constexpr Vocabulary kDurationWords{"a duration", "ps, ns, us, ms, s, min, h, d", "s", "us"};
 constexpr Vocabulary kFlopWords{"a rate of operations", "GFLOP/s, TFLOP/s, PFLOP/s", "TFLOP/s",
                                 "PFLOP/s"};
@@ -261,8 +261,7 @@ UnitResult<std::int64_t> to_integer(const Measure& measure, std::int64_t ticks) 
 UnitResult<double> to_real(const Measure& measure, int decimal_power, double factor) {
   const Decimal& number = measure.number;
   if (number.digits.empty()) return 0.0;
-  const std::string text =
-      fmt::format("{}e{}", number.digits, number.exponent + decimal_power);
+  const std::string text = fmt::format("{}e{}", number.digits, number.exponent + decimal_power);
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   value *= factor;
@@ -330,11 +329,11 @@ tl::unexpected<UnitError> bad_duration_unit(const Measure& measure) {
     const char* right;
   };
   static constexpr std::array<Spelling, 22> kSpellings{
-      {{"sec", "s"},          {"secs", "s"},         {"second", "s"},   {"seconds", "s"},
-       {"minute", "min"},     {"minutes", "min"},    {"mins", "min"},   {"hr", "h"},
-       {"hrs", "h"},          {"hour", "h"},         {"hours", "h"},    {"day", "d"},
-       {"days", "d"},         {"usec", "us"},        {"msec", "ms"},    {"nsec", "ns"},
-       {"\u00b5s", "us"},     {"\u03bcs", "us"},     {"mus", "us"},     {"microseconds", "us"},
+      {{"sec", "s"},           {"secs", "s"},        {"second", "s"}, {"seconds", "s"},
+       {"minute", "min"},      {"minutes", "min"},   {"mins", "min"}, {"hr", "h"},
+       {"hrs", "h"},           {"hour", "h"},        {"hours", "h"},  {"day", "d"},
+       {"days", "d"},          {"usec", "us"},       {"msec", "ms"},  {"nsec", "ns"},
+       {"\u00b5s", "us"},      {"\u03bcs", "us"},    {"mus", "us"},   {"microseconds", "us"},
        {"milliseconds", "ms"}, {"nanoseconds", "ns"}}};
   const std::string unit = lower(measure.unit);
   if (unit == "m") return ambiguous_unit(measure, "min", "ms");
@@ -360,9 +359,9 @@ tl::unexpected<UnitError> bad_flop_unit(const Measure& measure) {
   const std::string rest = unit.substr(prefix ? 1 : 0);
   if (prefix && *prefix != "k" && *prefix != "M" &&
       one_of(rest, {"", "flop", "flops", "flop/s", "flops/s", "flopps", "f", "f/s"})) {
-    return error(fmt::format("unit {} is ambiguous: a number of operations or a rate",
-                             quote(measure.unit)),
-                 write_one(measure.number, (*prefix + "FLOP/s").c_str()));
+    return error(
+        fmt::format("unit {} is ambiguous: a number of operations or a rate", quote(measure.unit)),
+        write_one(measure.number, (*prefix + "FLOP/s").c_str()));
   }
   return unknown_unit(measure, kFlopWords);
 }
@@ -383,30 +382,6 @@ UnitResult<double> positive(UnitResult<double> value, std::string_view text) {
   return value;
 }
 
-/// Three digits: 7.61, 12.3, 400; four where rounding or the unit's step of 1024 needs them.
-std::string three_digits(double value) {
-  const double size = std::abs(value);
-  if (size < 9.995) return fmt::format("{:.2f}", value);
-  if (size < 99.95) return fmt::format("{:.1f}", value);
-  return fmt::format("{:.0f}", value);
-}
-
-struct DisplayUnit {
-  double scale;
-  const char* name;
-};
-
-/// `units` from large to small; picks the largest in which the rounded number is at least 1.
-template <std::size_t N>
-std::string format_scaled(double value, const std::array<DisplayUnit, N>& units) {
-  for (const DisplayUnit& unit : units) {
-    if (std::abs(value) >= unit.scale * 0.9995) {
-      return fmt::format("{} {}", three_digits(value / unit.scale), unit.name);
-    }
-  }
-  return fmt::format("{} {}", three_digits(value / units.back().scale), units.back().name);
-}
-
 }  // namespace
 
 UnitResult<Bytes> parse_bytes(std::string_view text) {
@@ -424,8 +399,9 @@ UnitResult<DataRate> parse_data_rate(std::string_view text) {
   if (measure->unit.empty()) return missing_unit(measure->number, kRateWords);
   const RealUnit* unit = find_unit(kRateUnits, measure->unit);
   if (unit == nullptr) return bad_rate_unit(*measure);
-  return positive(to_real(*measure, unit->decimal_power, unit->factor), text)
-      .map([](double bits) { return DataRate::from_bits_per_second(bits); });
+  return positive(to_real(*measure, unit->decimal_power, unit->factor), text).map([](double bits) {
+    return DataRate::from_bits_per_second(bits);
+  });
 }
 
 UnitResult<SimDuration> parse_duration(std::string_view text) {
@@ -447,8 +423,9 @@ UnitResult<FlopRate> parse_flop_rate(std::string_view text) {
   if (measure->unit.empty()) return missing_unit(measure->number, kFlopWords);
   const RealUnit* unit = find_unit(kUnits, measure->unit);
   if (unit == nullptr) return bad_flop_unit(*measure);
-  return positive(to_real(*measure, unit->decimal_power, unit->factor), text)
-      .map([](double rate) { return FlopRate{rate}; });
+  return positive(to_real(*measure, unit->decimal_power, unit->factor), text).map([](double rate) {
+    return FlopRate{rate};
+  });
 }
 
 UnitResult<Power> parse_power(std::string_view text) {
@@ -486,43 +463,5 @@ UnitResult<Ratio> parse_ratio(std::string_view text) {
   }
   return Ratio::of(*value);
 }
-
-std::string format_bytes(Bytes size) {
-  static constexpr std::array<DisplayUnit, 5> kUnits{
-      {{0x1p50, "PiB"}, {0x1p40, "TiB"}, {0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}}};
-  // 1023.7 KiB stays in its unit: the next one would read 1.00 MiB for less than a MiB.
-  if (std::abs(size.as_double()) < 1024) return fmt::format("{} B", size.count());
-  return format_scaled(size.as_double(), kUnits);
-}
-
-std::string format_bit_rate(DataRate rate) {
-  static constexpr std::array<DisplayUnit, 5> kUnits{
-      {{1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}, {1, "bit/s"}}};
-  return format_scaled(rate.bits_per_second(), kUnits);
-}
-
-std::string format_byte_rate(DataRate rate) {
-  static constexpr std::array<DisplayUnit, 5> kUnits{
-      {{1e12, "TB/s"}, {1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}}};
-  return format_scaled(rate.bytes_per_second(), kUnits);
-}
-
-std::string format_seconds(double seconds) {
-  static constexpr std::array<DisplayUnit, 8> kUnits{{{86400, "d"},
-                                                      {3600, "h"},
-                                                      {60, "min"},
-                                                      {1, "s"},
-                                                      {1e-3, "ms"},
-                                                      {1e-6, "us"},
-                                                      {1e-9, "ns"},
-                                                      {1e-12, "ps"}}};
-  // Below two minutes people compare in seconds.
-  if (seconds == 0.0) return "0 s";
-  const double size = std::abs(seconds);
-  if (size >= 0.9995 && size < 120) return fmt::format("{} s", three_digits(seconds));
-  return format_scaled(seconds, kUnits);
-}
-
-std::string format_duration(SimDuration duration) { return format_seconds(to_seconds(duration)); }
 
 }  // namespace foretrain

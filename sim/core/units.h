@@ -35,8 +35,14 @@ class Bytes {
   [[nodiscard]] constexpr std::int64_t count() const { return count_; }
   [[nodiscard]] constexpr double as_double() const { return static_cast<double>(count_); }
   constexpr auto operator<=>(const Bytes&) const = default;
-  constexpr Bytes& operator+=(Bytes other) { count_ += other.count_; return *this; }
-  constexpr Bytes& operator-=(Bytes other) { count_ -= other.count_; return *this; }
+  constexpr Bytes& operator+=(Bytes other) {
+    count_ += other.count_;
+    return *this;
+  }
+  constexpr Bytes& operator-=(Bytes other) {
+    count_ -= other.count_;
+    return *this;
+  }
 
  private:
   std::int64_t count_ = 0;
@@ -63,8 +69,14 @@ class Quantity {
   constexpr explicit Quantity(double value) : value_(value) {}
   [[nodiscard]] constexpr double value() const { return value_; }
   constexpr auto operator<=>(const Quantity&) const = default;
-  constexpr Quantity& operator+=(Quantity other) { value_ += other.value_; return *this; }
-  constexpr Quantity& operator-=(Quantity other) { value_ -= other.value_; return *this; }
+  constexpr Quantity& operator+=(Quantity other) {
+    value_ += other.value_;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity other) {
+    value_ -= other.value_;
+    return *this;
+  }
 
  private:
   double value_ = 0;
@@ -100,11 +112,16 @@ class DataRate {
  public:
   constexpr DataRate() = default;
   [[nodiscard]] static constexpr DataRate from_bits_per_second(double v) { return DataRate{v}; }
-  [[nodiscard]] static constexpr DataRate from_bytes_per_second(double v) { return DataRate{v * 8}; }
+  [[nodiscard]] static constexpr DataRate from_bytes_per_second(double v) {
+    return DataRate{v * 8};
+  }
   [[nodiscard]] constexpr double bits_per_second() const { return bits_; }
   [[nodiscard]] constexpr double bytes_per_second() const { return bits_ / 8; }
   constexpr auto operator<=>(const DataRate&) const = default;
-  constexpr DataRate& operator+=(DataRate other) { bits_ += other.bits_; return *this; }
+  constexpr DataRate& operator+=(DataRate other) {
+    bits_ += other.bits_;
+    return *this;
+  }
 
  private:
   constexpr explicit DataRate(double bits) : bits_(bits) {}
