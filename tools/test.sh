@@ -62,13 +62,15 @@ stage_fuzz() {  # budget 240 s
   fi
   configure fuzz
   cmake --build build-fuzz --target fuzzers
-  local target name work
+  local target name work seeds
   for target in build-fuzz/tests/fuzz/*_fuzz; do
     name=$(basename "$target" _fuzz)
     work=$(mktemp -d)
+    seeds=("tests/fuzz/corpus/$name" tests/fuzz/corpus/common)
+    if [[ "$name" != unit_parser ]]; then seeds+=(tests/scenario/accept tests/scenario/reject); fi
     echo "-- $name, ${FUZZ_SECONDS:-20} s"
     "$target" -max_total_time="${FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-      -artifact_prefix="$work/" "$work" "tests/fuzz/corpus/$name" >"$work.log" 2>&1 || {
+      -artifact_prefix="$work/" "$work" "${seeds[@]}" >"$work.log" 2>&1 || {
         tail -n 60 "$work.log"
         return 1
       }

@@ -1,0 +1,7 @@
+// The entry point that libFuzzer and replay_main.cc call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
