@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/collectives/nccl_tables.h"
+#include "sim/collectives/nccl_tables.h"
 #include "sim/core/diagnostics.h"
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
@@ -62,6 +64,8 @@ struct CollectiveChoice {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
   CollectiveProtocol protocol = CollectiveProtocol::kSimple;
   int channels = 1;                 // = SMs taken on each GPU while it runs
+  int max_channels = 1;             // what NCCL plans with before it splits a small call over fewer
+  bool available = true;            // false: NCCL_ALGO or NCCL_PROTO leave the call nothing; NCCL would refuse it
   SimDuration latency{};            // the part that does not depend on the size
   DataRate algorithm_bandwidth;     // NCCL's size / time, asymptotic, alone on a healthy machine
   double estimated_us = 0;          // as ncclGroupSimulateEnd would print it
@@ -80,13 +84,14 @@ struct LoweredCollective {
 class CollectivePlanner {
  public:
   CollectivePlanner(const Topology& topology, const Router& router, NcclMachine machine,
-                    NcclSettings settings);
+                    NcclSettings settings, NcclTables tables);
   ~CollectivePlanner();
   CollectivePlanner(CollectivePlanner&&) noexcept;
 
   /// The algorithm, protocol and channels for `size` (S as nccl-tests counts it: all-gather and
   /// reduce-scatter the total over ranks, all-to-all what one rank sends) on a group that has
   /// `num_nodes` nodes with equal ranks per node.
+  /// Without a graph for it, `algorithm` kPeerToPeer is returned for all-to-all and send/recv.
   [[nodiscard]] CollectiveChoice choose(CollectiveKind kind, Bytes size, int num_ranks,
                                         int num_nodes) const;
   /// The same, bound to GPUs and links. `label` seeds ECMP hashes. A group of one rank has no work.
