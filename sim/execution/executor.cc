@@ -74,21 +74,18 @@ class Executor {
   static std::size_t position(int index) { return static_cast<std::size_t>(index); }
 
   bool step() {
-    const std::optional<SimTime> network_next = network_.next_completion();
+    // The network looks ahead no further than the next event of ours.
+    const std::optional<SimTime> network_next =
+        events_.empty() ? network_.next_completion()
+                        : network_.next_completion_until(events_.top().time);
     if (!network_next && events_.empty()) return false;
-    const bool network_first =
-        network_next && (events_.empty() || *network_next <= events_.top().time);
-    if (network_first) {
-      now_ = *network_next;
-      for (const ActivityId id : network_.advance(now_)) complete_activity(id);
+    if (network_next && (events_.empty() || *network_next <= events_.top().time)) {
+      advance_network(*network_next);
       return true;
     }
     const Event event = events_.top();
     events_.pop();
-    if (event.time > now_) {
-      now_ = event.time;
-      for (const ActivityId id : network_.advance(now_)) complete_activity(id);
-    }
+    if (event.time > now_) advance_network(event.time);
     if (event.phase == 0) {
       complete_op(event.entity);
     } else if (actors_[position(event.entity)].generation == event.generation &&
@@ -96,6 +93,13 @@ class Executor {
       end_segment(event.entity);
     }
     return true;
+  }
+
+  void advance_network(SimTime to) {
+    now_ = to;
+    completed_.clear();
+    network_.advance_into(now_, completed_);
+    for (const ActivityId id : completed_) complete_activity(id);
   }
 
   /// Runs an actor's instructions until it computes, waits, or is done.
@@ -280,6 +284,7 @@ class Executor {
   std::vector<ActorRun> actors_;
   std::vector<OpRun> ops_;
   std::vector<int> op_of_activity_;
+  std::vector<ActivityId> completed_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   SimTime now_{};
   Execution result_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/collectives/collective.h"
@@ -28,7 +29,7 @@ struct PlanInputs {
   std::vector<double> link_speed;          // by link; empty: all 1
   bool fold = true;                        // false: every rank runs
   /// Asymmetric steps are unfolded by themselves up to this many instructions.
-  std::int64_t max_unfolded_instructions = 6'000'000;
+  std::int64_t max_unfolded_instructions = 2'000'000;
 };
 
 /// A process group family as it lies on the machine, for reports.
@@ -52,6 +53,9 @@ struct PlannedStep {
     double seconds_alone = 0;
   };
   std::vector<CollectiveUse> collectives;
+  /// Bytes that tensor and context parallel collectives, which are part of the segments, put on each link
+  /// over the step; by link, ascending.
+  std::vector<std::pair<LinkId, double>> inline_bytes;
 };
 
 [[nodiscard]] PlannedStep plan_execution(const PlanInputs& inputs);

@@ -1,6 +1,9 @@
 #include "sim/execution/step_template.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "sim/workload/parameter_tensors.h"
 
 namespace foretrain {
 
@@ -52,20 +55,15 @@ class ChunkCoster {
   ChunkCost cost(const ChunkContents& contents) {
     ChunkCost chunk;
     chunk.contents = contents;
-    const std::int64_t whole = local_parameters(job_, contents);
-    std::int64_t layers = 0;
-    for (int i = 0; i < contents.layers; ++i) {
-      layers += layer_parameters_per_rank(job_, contents.first_layer + i);
-    }
-    const std::int64_t ends = whole - layers;
-    const std::int64_t embedding =
-        contents.embedding ? (contents.head && !job_.model.tied_embeddings ? ends / 2 : ends) : 0;
+    const auto sum = [](const std::vector<std::int64_t>& tensors) {
+      return std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0});
+    };
     if (contents.embedding) {
-      chunk.pieces.push_back(make_piece(embedding_program(job_), embedding, coster_));
+      chunk.pieces.push_back(make_piece(embedding_program(job_), sum(embedding_tensors(job_)), coster_));
     }
     for (int i = 0; i < contents.layers; ++i) chunk.pieces.push_back(layer(contents, i));
     if (contents.head) {
-      chunk.pieces.push_back(make_piece(head_program(job_), ends - embedding, coster_));
+      chunk.pieces.push_back(make_piece(head_program(job_), sum(head_tensors(job_, contents)), coster_));
     }
     for (const ChunkPiece& piece : chunk.pieces) {
       chunk.forward.add(piece.forward);

@@ -18,7 +18,8 @@ std::vector<double> operator_key(const Operator& op) {
           return {2, number(o.batch), number(o.query_length), number(o.key_length),
                   number(o.heads), number(o.kv_heads), number(o.head_dim),
                   number(o.value_head_dim), number(o.window), o.causal ? 1.0 : 0.0,
-                  o.backward ? 1.0 : 0.0, number(static_cast<int>(o.type))};
+                  o.backward ? 1.0 : 0.0, number(static_cast<int>(o.type)),
+                  number(static_cast<int>(o.implementation))};
         } else {
           return {3, o.bytes_read, o.bytes_written, number(o.launches)};
         }

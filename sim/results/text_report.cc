@@ -29,15 +29,14 @@ class TextReport {
 
   std::string text() {
     header();
-    if (r_.outcome == Outcome::kCompleted) {
+    if (r_.outcome != Outcome::kCompleted) failure();
+    if (r_.outcome != Outcome::kDeadlocked) {
       headline();
       breakdown();
       bounds();
-    } else {
-      failure();
     }
     memory();
-    if (r_.outcome == Outcome::kCompleted) network();
+    network();
     findings();
     expectations();
     return std::move(out_);
@@ -143,8 +142,9 @@ class TextReport {
   }
 
   void failure() {
-    const char* text = r_.outcome == Outcome::kOutOfMemory ? "does not fit in GPU memory"
-                                                           : "deadlocked: the schedule waits for itself";
+    const char* text = r_.outcome == Outcome::kOutOfMemory
+                           ? "does not fit in GPU memory; if it did, the step would take:"
+                           : "deadlocked: the schedule waits for itself";
     out_ += "\n  " + paint("1;31", text) + "\n";
   }
 

@@ -151,10 +151,9 @@ class Simulation {
     fill_memory(*assumptions);
     Result<Machine> machine = build_machine(scenario_, options_.data_dir);
     if (!machine) return tl::make_unexpected(machine.error());
-    if (report_.outcome == Outcome::kCompleted) {
-      step(*machine, **compute, *interference);
-      fill_bounds(scenario_, report_);
-    }
+    // A step that does not fit is simulated all the same: what it would take is worth knowing.
+    step(*machine, **compute, *interference);
+    if (report_.outcome != Outcome::kDeadlocked) fill_bounds(scenario_, report_);
     fill_findings(scenario_, report_);
     check_expectations(scenario_, report_);
     return std::move(report_);
@@ -194,7 +193,7 @@ class Simulation {
             const Interference& interference) {
     const PlanInputs inputs{job_,    *machine.topology,   *machine.router, *machine.collectives,
                             compute, interference,        machine.gpu_speed, machine.link_speed,
-                            options_.fold, 6'000'000};
+                            options_.fold};
     const PlannedStep planned = plan_execution(inputs);
     const ExecutionPlan& plan = planned.plan;
     const std::unique_ptr<NetworkModel> network = scenario_.fidelity == Fidelity::kIdeal

@@ -26,6 +26,7 @@ NODES = {
     "B200": "dgx-b200", "B300": "dgx-b300", "GB200": "gb200-nvl72", "GB300": "gb300-nvl72",
     "H800-80GB": "hgx-h800",
 }
+TIMEOUT_S = 30
 GPU_OVERRIDE = {"A800-80GB": "a800-80", "H100-96GB-HBM2e (500W)": "h100-96-hbm2e"}
 
 LLAMA = dict(activation="swiglu", norm="rmsnorm", positions="rotary", tied_embeddings="false")
@@ -242,8 +243,11 @@ def write_published(arguments):
 
 
 def run_one(program, path):
-    result = subprocess.run([program, "run", path, "--json", "--quiet"], capture_output=True, text=True,
-                            timeout=300)
+    try:
+        result = subprocess.run([program, "run", path, "--json", "--quiet"], capture_output=True, text=True,
+                                timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return None, f"took more than {TIMEOUT_S} s"
     if result.returncode not in (0, 1, 3):
         return None, result.stderr.strip().split("\n")[0]
     return json.loads(result.stdout), None
