@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "sim/collectives/nccl_tables.h"
-#include "sim/collectives/nccl_tables.h"
 #include "sim/core/diagnostics.h"
 #include "sim/core/ids.h"
 #include "sim/core/units.h"

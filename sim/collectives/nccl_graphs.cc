@@ -3,154 +3,330 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <span>
+#include <utility>
+
+#include "sim/core/contracts.h"
 
 namespace foretrain {
 namespace {
 
-// Speed candidates of NCCL's search, GB/s, and its per-link constants. @source nccl src/graph/search.cc, topo.h.
-constexpr double kIntraOld[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3};
-constexpr double kInterOld[] = {48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2};
-constexpr double kIntraHopper[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
-constexpr double kInterHopper[] = {48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2};
-constexpr double kIntraBlackwell[] = {90, 80, 70, 60, 50, 40, 30, 24, 20, 19, 18};
-constexpr double kInterBlackwell[] = {96, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2};
+/// Sums of speeds that fill a link exactly must count as fitting.
+constexpr double kRounding = 1e-6;
 
-std::span<const double> intra_speeds(int cc) {
-  if (cc >= 100) return kIntraBlackwell;
-  if (cc >= 90) return kIntraHopper;
-  return kIntraOld;
-}
-std::span<const double> inter_speeds(int cc) {
-  if (cc >= 100) return kInterBlackwell;
-  if (cc >= 90) return kInterHopper;
-  return kInterOld;
-}
-double link_gbytes_per_s(int cc) {
-  if (cc >= 100) return 40.1;
-  if (cc >= 90) return 20.6;
-  if (cc == 86 || cc == 89) return 12.0;
-  return 20.0;
+int power_of_two_at_least(int value) {
+  int power = 1;
+  while (power < value) power *= 2;
+  return power;
 }
 
-double largest_below(std::span<const double> speeds, double limit) {
-  for (const double speed : speeds) {
-    if (speed <= limit * (1 + 1e-9)) return speed;
+/// One search: constants of the release and of the machine, then graphs by rule.
+class GraphRules {
+ public:
+  GraphRules(const NcclMachine& machine, const NcclSettings& settings, const NcclTables& tables,
+             const NcclGroup& group)
+      : machine_(machine), settings_(settings), tables_(tables), group_(group) {
+    minor_ = settings.version_minor;
+    cc_ = machine.compute_capability;
+    most_channels_ = minor_ >= 25 ? 64 : 32;
+    const std::string generation = std::to_string(std::clamp(machine.pcie_generation, 3, 6));
+    pcie_ = constant("pcie", generation, 12);
+    socket_ = constant("socket", machine.cpu + "-" + generation, 10);
+    if (machine.nvlink) nvlink_ = machine.nvlink_links * constant("nvlink", "", 20);
+    const int gpus = std::max(1, machine.gpus_per_node);
+    nics_ = std::max(1, machine.nics_per_node * std::min(group.local_ranks, gpus) / gpus);
+    link_ = group.local_ranks == 1                 ? "single"
+            : !machine.nvlink || nvlink_ <= 0      ? "pcie"
+            : machine.nvswitch                     ? "nvswitch"
+                                                   : "mesh";
+    const char* lists = group.nodes > 1 ? "inter" : "intra";
+    for (const NcclSpeedRow& row : tables.speeds) {
+      if (row.table == lists && holds(row)) speeds_ = row.values;
+    }
+    FORETRAIN_EXPECTS(!speeds_.empty(), "the tables hold speeds for every GPU and release");
   }
-  return limit;
-}
 
-/// Speed and count with the largest product that a link of `total` carries; the faster of equals.
-NcclGraph fill_link(std::span<const double> speeds, double total, int most) {
-  NcclGraph best;
-  double best_product = 0;
-  for (const double speed : speeds) {
-    if (speed > total) continue;
-    if (best.intra_gbytes_per_s > 0 && speed < 0.49 * best.intra_gbytes_per_s) break;
-    const int channels = std::min(most, static_cast<int>(total / speed + 1e-9));
-    if (channels * speed > best_product * (1 + 1e-9)) {
-      best = {channels, speed, speed};
-      best_product = channels * speed;
+  NcclGraphs build() {
+    const NcclGraph first = first_ring();
+    graphs_.ring = first;
+    duplicate(graphs_.ring, most_channels_ / 2);
+    graphs_.tree = tree(first);
+    graphs_.plain_tree = plain_tree();
+    graphs_.nvls = nvls();
+    apply_rows();
+    count_channels();
+    return graphs_;
+  }
+
+ private:
+  [[nodiscard]] bool holds(const NcclSpeedRow& row) const {
+    return row.releases.holds(minor_) && row.cc_min <= cc_ && cc_ <= row.cc_max;
+  }
+  [[nodiscard]] double constant(const std::string& table, const std::string& name, double fallback) const {
+    for (const NcclSpeedRow& row : tables_.speeds) {
+      if (row.table == table && row.row == name && holds(row) && !row.values.empty()) return row.values.front();
+    }
+    return fallback;
+  }
+  [[nodiscard]] double speed_within(double limit) const {
+    for (const double speed : speeds_) {
+      if (speed <= limit * (1 + kRounding)) return speed;
+    }
+    return speeds_.back();
+  }
+
+  // ---- ring ----
+
+  [[nodiscard]] NcclGraph first_ring() const {
+    NcclGraph ring;
+    ring.same_channels = true;
+    if (group_.nodes > 1) return ring_between_nodes();
+    if (group_.local_ranks == 1) {
+      ring.channels = most_channels_ / 2;
+      ring.bw_intra = ring.bw_inter = speeds_.front();
+      ring.intra = NcclPath::kLocal;
+      return ring;
+    }
+    if (link_ == "pcie") {
+      ring.intra = NcclPath::kHost;
+      ring.channels = 1;
+      ring.bw_intra = ring.bw_inter = speed_within(std::min(pcie_, socket_limit()));
+      return ring;
+    }
+    // The largest product of channels and speed that the GPU's links hold; the faster of equals.
+    for (const double speed : speeds_) {
+      if (ring.channels > 0 && speed < 0.49 * ring.bw_intra) break;
+      const int fit = std::min(most_channels_ / 2, static_cast<int>(nvlink_ / speed + kRounding));
+      if (fit * speed > ring.channels * ring.bw_intra * (1 + kRounding)) {
+        ring.channels = fit;
+        ring.bw_intra = ring.bw_inter = speed;
+      }
+    }
+    ring.same_channels = group_.local_ranks <= 8;
+    return ring;
+  }
+
+  [[nodiscard]] NcclGraph ring_between_nodes() const {
+    NcclGraph ring;
+    const double nic = std::min(machine_.nic_gbytes_per_s, pcie_);
+    ring.channels = std::min(nics_, most_channels_ / 2);
+    ring.bw_intra = ring.bw_inter = speed_within(nic);
+    ring.same_channels = ring.channels == 1;
+    if (group_.local_ranks == 1) {
+      ring.intra = NcclPath::kLocal;
+      if (machine_.nic_gbytes_per_s < 5) ring.inter = NcclPath::kHost;  // a socket behind the host bridge
+      return ring;
+    }
+    if (link_ == "pcie") {
+      ring.intra = ring.inter = NcclPath::kHost;
+      ring.channels = 1;
+      ring.bw_intra = ring.bw_inter = speed_within(std::min(nic, socket_limit()));
+      ring.same_channels = true;
+      return ring;
+    }
+    if (nics_ * 2 < group_.local_ranks) ring.inter = NcclPath::kViaPeer;
+    return ring;
+  }
+
+  /// More than one PCIe switch means two sockets (topologies/intra_node.cc).
+  [[nodiscard]] double socket_limit() const { return group_.local_ranks > 2 ? socket_ : pcie_; }
+
+  /// Fast channels become twice as many at half the speed.
+  void duplicate(NcclGraph& graph, int most) const {
+    if (graph.channels == 0 || graph.bw_intra < 25) return;
+    if (cc_ > 80 && graph.bw_intra < 50 && graph.channels > 4) return;
+    const int doubled = std::min(most, 2 * graph.channels);
+    if (doubled <= graph.channels) return;
+    const int divisor = (doubled + graph.channels - 1) / graph.channels;
+    graph.channels = doubled;
+    graph.bw_intra /= divisor;
+    graph.bw_inter /= divisor;
+  }
+
+  // ---- tree ----
+
+  /// As many channels as the ring; faster between GPUs than to the NIC where the links allow it.
+  [[nodiscard]] NcclGraph tree(const NcclGraph& first) const {
+    NcclGraph tree = graphs_.ring;
+    if (group_.nodes == 1) {
+      if (link_ == "nvswitch" || link_ == "mesh") {
+        tree.bw_intra = tree.bw_inter = speed_within(nvlink_ / tree.channels);
+      }
+      return tree;
+    }
+    tree = first;
+    duplicate(tree, graphs_.ring.channels);
+    while (tree.bw_intra < 2 * tree.bw_inter) {
+      const auto next = std::find_if(speeds_.rbegin(), speeds_.rend(), [&](double speed) {
+        return speed > tree.bw_intra * (1 + kRounding);
+      });
+      if (next == speeds_.rend() || !tree_fits(tree.channels, *next)) break;
+      tree.bw_intra = *next;
+    }
+    return tree;
+  }
+  [[nodiscard]] bool tree_fits(int channels, double speed) const {
+    if (link_ == "single") return true;
+    if (link_ == "pcie") return speed * channels <= std::min(pcie_, socket_limit()) * (1 + kRounding);
+    // A chain's last GPU sends nothing on; with a NIC for each GPU the chains end on different ones.
+    const double sending = nics_ >= group_.local_ranks && channels % group_.local_ranks == 0 &&
+                                   channels >= nics_
+                               ? channels * (1.0 - 1.0 / group_.local_ranks)
+                               : channels;
+    return speed * sending <= nvlink_ * (1 + kRounding);
+  }
+  /// Machines with one GPU per PCIe switch end with plain trees; pairs of GPUs keep balanced ones.
+  [[nodiscard]] bool plain_tree() const {
+    if (group_.local_ranks == 1) return true;
+    if (cc_ < 90 || group_.nodes == 1) return false;
+    const bool pairs = machine_.nics_per_node == machine_.gpus_per_node &&
+                       (machine_.cpu != "intel" || machine_.nic_gbytes_per_s <= 25);
+    return !pairs;
+  }
+
+  // ---- NVLS ----
+
+  /// A head's link carries its own slice twice and each other head's once: (heads + 1) s <= bandwidth.
+  [[nodiscard]] NcclGraph nvls() const {
+    NcclGraph graph;
+    if (!machine_.multicast || link_ != "nvswitch" || cc_ < 90) return graph;
+    if (nccl_integer(settings_, "NCCL_NVLS_ENABLE").value_or(2) == 0) return graph;
+    const int arity = minor_ <= 19 ? 8 : 32;
+    graph.channels = std::min(arity, group_.nodes > 1 ? std::min(nics_, group_.local_ranks) : group_.local_ranks);
+    double limit = nvlink_ / (graph.channels + 1);
+    const double nic = std::min(machine_.nic_gbytes_per_s, pcie_);
+    if (group_.nodes > 1) limit = std::min(limit, nic);
+    graph.bw_intra = graph.bw_inter = speed_within(limit);
+    if (minor_ == 18) return graph;
+    while (graph.bw_inter < 2 * graph.bw_intra) {
+      const auto next = std::find_if(speeds_.rbegin(), speeds_.rend(), [&](double speed) {
+        return speed > graph.bw_inter * (1 + kRounding);
+      });
+      if (next == speeds_.rend() || (group_.nodes > 1 && *next > nic)) break;
+      graph.bw_inter = *next;
+    }
+    return graph;
+  }
+
+  // ---- exceptions and counts ----
+
+  [[nodiscard]] bool matches(const NcclGraphRow& row, int minor) const {
+    const auto within = [](auto value, auto low, auto high) { return low <= value && value <= high; };
+    return row.releases.holds(minor) && within(cc_, row.cc_min, row.cc_max) && row.link == link_ &&
+           within(group_.local_ranks, row.gpus_min, row.gpus_max) &&
+           within(machine_.nics_per_node, row.nics_min, row.nics_max) &&
+           within(machine_.nic_gbytes_per_s, row.nic_min, row.nic_max) &&
+           within(group_.nodes, row.nodes_min, row.nodes_max) && (row.cpu.empty() || row.cpu == machine_.cpu);
+  }
+  static NcclPath path(const std::string& name) {
+    if (name == "LOC") return NcclPath::kLocal;
+    if (name == "NVL") return NcclPath::kNvlink;
+    if (name == "PIX" || name == "PXB") return NcclPath::kPcieSwitch;
+    if (name == "PXN" || name == "P2C") return NcclPath::kViaPeer;
+    return NcclPath::kHost;
+  }
+  void apply_rows() {
+    // Without crossing between NICs the search finds what releases before it could cross found.
+    const bool cross = nccl_integer(settings_, "NCCL_CROSS_NIC").value_or(2) != 0;
+    for (const NcclGraphRow& row : tables_.graphs) {
+      const bool own = matches(row, minor_);
+      const bool old = !cross && row.graph == "ring" && minor_ > 19 && row.releases.until == 19 && matches(row, 19);
+      if (!own && !old) continue;
+      NcclGraph& graph = row.graph == "ring" ? graphs_.ring : row.graph == "tree" ? graphs_.tree : graphs_.nvls;
+      if (row.graph == "nvls" && graph.channels == 0) continue;
+      graph = {row.channels,         row.bw_intra,         row.bw_inter,
+               path(row.type_intra), path(row.type_inter), row.same_channels};
+      if (row.graph == "tree") graphs_.plain_tree = row.plain_tree;
     }
   }
-  return best;
-}
 
-void duplicate(NcclGraph& graph, int cc, int most) {
-  const double speed = graph.intra_gbytes_per_s;
-  if (speed < 25 || (cc > 80 && speed < 50 && graph.channels > 4)) return;
-  const int doubled = std::min(most, graph.channels * 2);
-  if (doubled <= graph.channels) return;
-  const double divisor = std::ceil(static_cast<double>(doubled) / graph.channels);
-  graph.channels = doubled;
-  graph.intra_gbytes_per_s /= divisor;
-  graph.inter_gbytes_per_s /= divisor;
-}
-
-double pcie_gbytes_per_s(int generation) { return 12.0 * std::pow(2.0, std::max(0, generation - 3)); }
-
-NcclGraph nvls_graph(const NcclMachine& machine, int local, int nodes, int adapters, double adapter_speed) {
-  NcclGraph graph;
-  if (!machine.nvswitch || !machine.multicast || machine.compute_capability < 90 || local < 2) return graph;
-  const double total = machine.nvlink_links * link_gbytes_per_s(machine.compute_capability);
-  const int heads = std::min({local, 32, nodes > 1 ? std::max(1, adapters) : local});
-  // A head's link carries twice the speed, every other head's slice once.
-  const double speed = largest_below(intra_speeds(machine.compute_capability), total / (heads + 1));
-  graph.channels = heads;
-  graph.intra_gbytes_per_s = nodes > 1 ? std::min(speed, adapter_speed) : speed;
-  graph.inter_gbytes_per_s = nodes > 1 ? adapter_speed : speed;
-  return graph;
-}
-
-void one_node(const NcclMachine& machine, int local, NcclGraphs& graphs, int most, int minor) {
-  const int cc = machine.compute_capability;
-  if (!machine.nvlink) {
-    // PCIe boxes: one or two channels, as fast as the link between the sockets lets them.
-    const double socket = machine.cpu == "amd" ? 16 : 22;
-    const double speed = largest_below(intra_speeds(cc), std::min(pcie_gbytes_per_s(machine.pcie_generation), socket));
-    graphs.ring = {1, speed, speed};
-    graphs.tree = graphs.ring;
-    graphs.nvlink = false;
-    return;
+  void count_channels() {
+    int channels = std::min(most_channels_, 2 * graphs_.ring.channels);
+    if (group_.nodes > 1 && graphs_.ring.bw_intra > 45) {
+      const bool rule = minor_ <= 19   ? cc_ == 90 && 2 * channels <= most_channels_
+                        : minor_ <= 24 ? cc_ == 90 && channels < 16
+                                       : cc_ >= 90 && channels < 16;
+      if (rule) channels *= 2;
+    }
+    const int least_ctas = nccl_integer(settings_, "NCCL_MIN_CTAS").value_or(1);
+    const int most_ctas = nccl_integer(settings_, "NCCL_MAX_CTAS").value_or(most_channels_);
+    const auto bound = [&](const char* name, const char* alias, int fallback) {
+      const auto value = nccl_integer(settings_, name);
+      return value ? *value : nccl_integer(settings_, alias).value_or(fallback);
+    };
+    const int most = std::min({bound("NCCL_MAX_NCHANNELS", "NCCL_MAX_NRINGS", most_channels_), most_ctas,
+                               most_channels_});
+    const int least = std::min(
+        std::max(bound("NCCL_MIN_NCHANNELS", "NCCL_MIN_NRINGS", 1), least_ctas), most_channels_);
+    channels = std::max(std::min(channels, std::max(1, most)), least);
+    graphs_.call_channels = channels;
+    if (graphs_.nvls.channels > 0) {
+      graphs_.nvls_channels = std::clamp(nvls_channels(), std::max(1, least_ctas), std::max({1, least_ctas, most_ctas}));
+      if (minor_ >= 20 && minor_ <= 27) channels = std::max(channels, graphs_.nvls_channels);
+    }
+    graphs_.channels = channels;
+    if (minor_ >= 22) graphs_.call_channels = channels;
+    graphs_.p2p_channels = std::clamp(power_of_two_at_least(channels),
+                                      nccl_integer(settings_, "NCCL_MIN_P2P_NCHANNELS").value_or(1),
+                                      std::max(1, nccl_integer(settings_, "NCCL_MAX_P2P_NCHANNELS").value_or(64)));
+    graphs_.p2p_channels_per_peer = std::min(channels_per_peer(), graphs_.p2p_channels);
   }
-  const double total = machine.nvlink_links * link_gbytes_per_s(cc);
-  graphs.ring = fill_link(intra_speeds(cc), local == 1 ? 5000 : total, most / 2);
-  duplicate(graphs.ring, cc, most / 2);
-  graphs.tree = graphs.ring;
-  if (cc >= 100 && minor < 29) graphs.tree.intra_gbytes_per_s = std::min(graphs.tree.intra_gbytes_per_s, 40.0);
-  graphs.tree.inter_gbytes_per_s = graphs.tree.intra_gbytes_per_s;
-}
-
-void many_nodes(const NcclMachine& machine, int adapters, double speed, NcclGraphs& graphs, int most) {
-  const int cc = machine.compute_capability;
-  graphs.nvlink = machine.nvlink;
-  const int channels = std::max(1, adapters);
-  graphs.ring = {channels, speed, speed};
-  duplicate(graphs.ring, cc, most / 2);
-  graphs.tree = graphs.ring;
-  // The tree's GPU-to-GPU speed is raised while it stays below twice the adapter's.
-  if (machine.nvlink) {
-    const double total = machine.nvlink_links * link_gbytes_per_s(cc);
-    const double room = std::min(2 * graphs.tree.inter_gbytes_per_s, total / graphs.tree.channels);
-    const double raised = largest_below(inter_speeds(cc), room);
-    if (cc >= 100 || cc < 90) graphs.tree.intra_gbytes_per_s = std::max(graphs.tree.intra_gbytes_per_s, raised);
+  [[nodiscard]] int nvls_channels() const {
+    if (const auto set = nccl_integer(settings_, "NCCL_NVLS_NCHANNELS"); set && *set > 0) return *set;
+    if (cc_ < 100) return 16;
+    if (minor_ <= 26) return 32;
+    if (group_.nodes == 1) return 24;
+    return minor_ >= 29 && group_.nodes > 2 ? 24 : 32;
   }
-  if (cc == 80 && speed == 24) graphs.tree.intra_gbytes_per_s = 30;
-  graphs.plain_tree = machine.nics_per_node >= machine.gpus_per_node && cc >= 90;
-}
+  [[nodiscard]] int channels_per_peer() const {
+    const int total = graphs_.p2p_channels;
+    if (group_.nodes == 1) {
+      if (link_ == "nvswitch") return std::min(total, power_of_two_at_least(2 * machine_.nvlink_links));
+      return link_ == "single" ? total : 2;
+    }
+    if (const auto set = nccl_integer(settings_, "NCCL_NCHANNELS_PER_NET_PEER"); set && *set > 0) return *set;
+    if (minor_ <= 19) return 2;
+    const int nics = std::max(1, machine_.nics_per_node / std::max(1, machine_.gpus_per_node));
+    if (minor_ >= 29) {
+      const double needed = std::ceil(nics * machine_.nic_gbytes_per_s /
+                                      nccl_integer(settings_, "NCCL_P2P_PER_CHANNEL_NET_BW").value_or(14));
+      int per_peer = power_of_two_at_least(std::max(nics, static_cast<int>(needed)));
+      while (per_peer > 1 && per_peer * ((group_.ranks + 7) / 8) > total) per_peer /= 2;
+      return per_peer;
+    }
+    int halved = 2;
+    while (halved > 1 && halved * group_.ranks > 4 * total) halved /= 2;
+    const double reach = std::ceil(pcie_ / std::min(machine_.nic_gbytes_per_s, pcie_) - kRounding);
+    return power_of_two_at_least(std::max(std::min(nics, static_cast<int>(reach)), halved));
+  }
+
+  const NcclMachine& machine_;
+  const NcclSettings& settings_;
+  const NcclTables& tables_;
+  const NcclGroup group_;
+  int minor_ = 28;
+  int cc_ = 90;
+  int most_channels_ = 64;
+  int nics_ = 1;
+  double pcie_ = 0, socket_ = 0, nvlink_ = 0;
+  std::string link_;
+  std::vector<double> speeds_;
+  NcclGraphs graphs_;
+};
 
 }  // namespace
 
-NcclGraphs nccl_graphs(const NcclMachine& machine, const NcclSettings& settings, int local_ranks,
-                       int nodes) {
-  NcclGraphs graphs;
-  const int minor = settings.version_minor;
-  const int most = minor >= 25 ? 64 : 32;
-  const int cc = machine.compute_capability;
-  const int adapters =
-      std::max(1, machine.nics_per_node * local_ranks / std::max(1, machine.gpus_per_node));
-  const double adapter_speed = largest_below(
-      inter_speeds(cc), std::min(machine.nic_gbytes_per_s, pcie_gbytes_per_s(machine.pcie_generation)));
-  if (nodes == 1) {
-    one_node(machine, local_ranks, graphs, most, minor);
-  } else {
-    many_nodes(machine, adapters, adapter_speed, graphs, most);
-  }
-  graphs.nvls = nvls_graph(machine, local_ranks, nodes, adapters, adapter_speed);
-  int channels = std::min(most, 2 * graphs.ring.channels);
-  if (cc >= 90 && nodes > 1 && graphs.ring.intra_gbytes_per_s > 45 && channels < 16) channels *= 2;
-  if (graphs.nvls.channels > 0) {
-    graphs.nvls_channels = cc < 100 ? 16 : (minor < 27 ? 32 : (nodes == 1 ? 24 : 32));
-    if (minor >= 20 && minor <= 27) channels = std::max(channels, graphs.nvls_channels);
-  }
-  const auto bound = [&](const char* name, int fallback) {
-    const auto found = settings.environment.find(name);
-    return found == settings.environment.end() ? fallback : std::atoi(found->second.c_str());
-  };
-  channels = std::min(channels, std::max(1, bound("NCCL_MAX_NCHANNELS", bound("NCCL_MAX_CTAS", most))));
-  channels = std::max(channels, std::min(most, bound("NCCL_MIN_NCHANNELS", bound("NCCL_MIN_CTAS", 1))));
-  graphs.communicator_channels = channels;
-  return graphs;
+std::optional<int> nccl_integer(const NcclSettings& settings, const char* name) {
+  const auto found = settings.environment.find(name);
+  if (found == settings.environment.end() || found->second.empty()) return std::nullopt;
+  char* end = nullptr;
+  const long value = std::strtol(found->second.c_str(), &end, 0);
+  if (end != found->second.c_str() + found->second.size()) return std::nullopt;
+  return static_cast<int>(std::clamp(value, -1L << 30, 1L << 30));
+}
+
+NcclGraphs nccl_graphs(const NcclMachine& machine, const NcclSettings& settings, const NcclTables& tables,
+                       const NcclGroup& group) {
+  return GraphRules{machine, settings, tables, group}.build();
 }
 
 }  // namespace foretrain
