@@ -111,6 +111,8 @@ class GraphRules {
     ring.channels = std::min(nics_, most_channels_ / 2);
     ring.bw_intra = ring.bw_inter = speed_within(nic);
     ring.same_channels = ring.channels == 1;
+    // Grace: the NIC is reached over C2C, which counts as close from 2.27 on.
+    if (machine_.cpu == "arm" && cc_ >= 90) ring.inter = minor_ >= 27 ? NcclPath::kViaPeer : NcclPath::kHost;
     if (group_.local_ranks == 1) {
       ring.intra = NcclPath::kLocal;
       if (machine_.nic_gbytes_per_s < 5) ring.inter = NcclPath::kHost;  // a socket behind the host bridge

@@ -52,15 +52,16 @@ class CellBuilder {
       case Algorithm::kRing: return true;
       case Algorithm::kTree: return all_reduce;
       case Algorithm::kNvls:
-        if (graphs_.nvls.channels < 2 || group_.nodes > 1) return false;
+        if (graphs_.nvls.channels < least_heads() || group_.nodes > 1) return false;
         return all_reduce || (is_gather(kind_) && minor_ >= 19 && group_.local_ranks <= (minor_ <= 19 ? 8 : 32));
-      case Algorithm::kNvlsTree: return all_reduce && group_.nodes > 1 && graphs_.nvls.channels >= 2;
+      case Algorithm::kNvlsTree: return all_reduce && group_.nodes > 1 && graphs_.nvls.channels >= least_heads();
       case Algorithm::kPat:
         return is_gather(kind_) && group_.local_ranks == 1 && minor_ >= 23 && group_.nodes > 1 &&
                nccl_integer(settings_, "NCCL_PAT_ENABLE").value_or(2) != 0;
       default: return false;
     }
   }
+  [[nodiscard]] int least_heads() const { return minor_ >= 28 ? 2 : 1; }
   /// Ordered 128-byte stores reach the peer only over NVLink and a NIC close to the GPU.
   [[nodiscard]] bool ll128_is_safe() const {
     const int cc = machine_.compute_capability;
@@ -138,7 +139,7 @@ class CellBuilder {
   // ---- bandwidth ----
 
   [[nodiscard]] const NcclGraph& graph_of(Algorithm algorithm) const {
-    if (algorithm == Algorithm::kTree) return graphs_.tree;
+    if (algorithm == Algorithm::kTree || algorithm == Algorithm::kPat) return graphs_.tree;
     if (algorithm == Algorithm::kNvls || algorithm == Algorithm::kNvlsTree) return graphs_.nvls;
     return graphs_.ring;
   }
@@ -198,7 +199,7 @@ class CellBuilder {
     }
     if (minor_ == 18) {
       const double bus = c * (group_.nodes <= 2 ? graph.bw_intra : graph.bw_inter);
-      return bus * (tree ? 0.7 * group_.nodes / (2.0 * (group_.nodes - 1)) : 0.5);
+      return bus * (tree ? 0.7 * group_.nodes / (2.0 * (group_.nodes - 1)) : 5.0 / 6);
     }
     double speed = std::min(graph.bw_intra, tree && group_.nodes > 2 ? graph.bw_inter / 2 : graph.bw_inter);
     if (minor_ == 27 && gather) speed = std::min(graph.bw_intra * others, 0.9 * graph.bw_inter);
@@ -264,7 +265,8 @@ double estimate_us(const TuningCell& cell, const NcclMachine& machine, const Ncc
 CallChannels call_channels(const TuningCell& cell, const NcclSettings& settings, const NcclGraphs& graphs,
                            const NcclGroup& group, CollectiveKind kind, double bytes) {
   CallChannels result;
-  result.planned = cell.algorithm == Algorithm::kNvls ? graphs.nvls_channels : graphs.call_channels;
+  const bool multicast = cell.algorithm == Algorithm::kNvls || cell.algorithm == Algorithm::kNvlsTree;
+  result.planned = multicast ? graphs.nvls_channels : graphs.call_channels;
   const int most_threads = std::clamp(nccl_integer(settings, "NCCL_NTHREADS").value_or(512), 64, 512);
   double threads = most_threads;
   double threshold = 64;
@@ -274,8 +276,7 @@ CallChannels call_channels(const TuningCell& cell, const NcclSettings& settings,
     threshold = 8;
   }
   if (cell.protocol == Protocol::kSimple && graphs.ring.bw_intra * graphs.ring.channels <= 12) threads = std::min(threads, 256.0);
-  if (cell.algorithm == Algorithm::kPat) threads = std::min(threads, 512.0);
-  if (cell.algorithm != Algorithm::kNvls && cell.algorithm != Algorithm::kNvlsTree) {
+  if (!multicast && cell.algorithm != Algorithm::kPat) {
     while (result.planned >= 2 && bytes < result.planned * threads * threshold) --result.planned;
   }
   // From 2.22 on a channel gets at least so much traffic.
