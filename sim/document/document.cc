@@ -38,7 +38,8 @@ std::size_t count_nodes(const DocumentNode& node) {
   return count;
 }
 
-/// Builds the tree from yaml-cpp's events, so that limits hold while reading and keys are seen twice.
+/// Builds the tree from yaml-cpp's events, so that limits hold while reading and keys are seen
+/// twice.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(const std::string& file, const DocumentLimits& limits)
@@ -63,7 +64,8 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    if (is_custom(tag)) problem(mark, fmt::format("tags such as '{}' are not used here", tag), "remove the tag");
+    if (is_custom(tag))
+      problem(mark, fmt::format("tags such as '{}' are not used here", tag), "remove the tag");
     DocumentNode node = leaf(DocumentNode::Kind::kScalar, mark);
     node.scalar = value;
     node.quoted = tag == "!";
@@ -90,6 +92,7 @@ class TreeBuilder : public YAML::EventHandler {
     bool drop = false;  // the value of a key that was refused
     std::string key;
     SourceLocation key_location;
+    std::map<std::string, int> key_lines;  // of the keys seen, so that long maps stay cheap
   };
 
   static bool is_custom(const std::string& tag) {
@@ -97,8 +100,8 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void problem(const YAML::Mark& mark, std::string message, std::string hint) {
-    problems_.push_back({Severity::kError, location_of(file_, mark), path(), std::move(message),
-                         std::move(hint)});
+    problems_.push_back(
+        {Severity::kError, location_of(file_, mark), path(), std::move(message), std::move(hint)});
   }
   [[noreturn]] void stop(const YAML::Mark& mark, std::string message, std::string hint) {
     problem(mark, std::move(message), std::move(hint));
@@ -114,7 +117,9 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void check_size(const YAML::Mark& mark) {
     if (nodes_ <= limits_.max_nodes) return;
-    stop(mark, fmt::format("the file holds more than {} values (after aliases are expanded)", limits_.max_nodes),
+    stop(mark,
+         fmt::format("the file holds more than {} values (after aliases are expanded)",
+                     limits_.max_nodes),
          "split it, or write less by alias");
   }
 
@@ -129,12 +134,14 @@ class TreeBuilder : public YAML::EventHandler {
 
   void open(DocumentNode::Kind kind, const YAML::Mark& mark, const std::string& tag,
             YAML::anchor_t anchor) {
-    if (is_custom(tag)) problem(mark, fmt::format("tags such as '{}' are not used here", tag), "remove the tag");
+    if (is_custom(tag))
+      problem(mark, fmt::format("tags such as '{}' are not used here", tag), "remove the tag");
     if (static_cast<int>(open_.size()) >= limits_.max_depth) {
       stop(mark, fmt::format("nested deeper than {} levels", limits_.max_depth),
            "a scenario needs fewer than ten");
     }
-    if (!open_.empty() && open_.back().node.kind == DocumentNode::Kind::kMap && !open_.back().has_key) {
+    if (!open_.empty() && open_.back().node.kind == DocumentNode::Kind::kMap &&
+        !open_.back().has_key) {
       stop(mark, "a key must be a plain word, not a list or a map", "write `key: value`");
     }
     Open entry;
@@ -172,30 +179,25 @@ class TreeBuilder : public YAML::EventHandler {
   void take_key(Open& parent, const DocumentNode& key) {
     parent.key_location = key.location;
     if (key.kind != DocumentNode::Kind::kScalar) {
-      problems_.push_back({Severity::kError, key.location, path(), "an empty key", "write `key: value`"});
+      problems_.push_back(
+          {Severity::kError, key.location, path(), "an empty key", "write `key: value`"});
       parent.drop = true;
     } else if (key.scalar == "<<" && !key.quoted) {
-      problems_.push_back({Severity::kError, key.location, path(), "merge keys (<<) are not supported",
+      problems_.push_back({Severity::kError, key.location, path(),
+                           "merge keys (<<) are not supported",
                            "use `extends:` to share between files, or write the keys out"});
       parent.drop = true;
-    } else if (const DocumentEntry* first = entry_of(parent.node, key.scalar)) {
+    } else if (const auto [first, is_new] = parent.key_lines.emplace(key.scalar, key.location.line);
+               !is_new) {
       const std::string prefix = path();
-      problems_.push_back({Severity::kError, key.location,
-                           prefix.empty() ? key.scalar : prefix + "." + key.scalar,
-                           fmt::format("key '{}' appears twice; first in line {}", key.scalar,
-                                       first->key_location.line),
-                           "keep one of them"});
+      problems_.push_back(
+          {Severity::kError, key.location, prefix.empty() ? key.scalar : prefix + "." + key.scalar,
+           fmt::format("key '{}' appears twice; first in line {}", key.scalar, first->second),
+           "keep one of them"});
       parent.drop = true;
     }
     parent.key = key.scalar;
     parent.has_key = true;
-  }
-
-  static const DocumentEntry* entry_of(const DocumentNode& map, const std::string& key) {
-    for (const DocumentEntry& entry : map.entries) {
-      if (entry.key == key) return &entry;
-    }
-    return nullptr;
   }
 
   std::string file_;
@@ -213,13 +215,23 @@ std::size_t first_invalid_utf8(std::string_view text) {
     const auto byte = static_cast<unsigned char>(text[i]);
     std::size_t length = 1;
     if (byte >= 0x80) {
-      if (byte >= 0xC2 && byte <= 0xDF) length = 2;
-      else if (byte >= 0xE0 && byte <= 0xEF) length = 3;
-      else if (byte >= 0xF0 && byte <= 0xF4) length = 4;
-      else return i;
+      if (byte >= 0xC2 && byte <= 0xDF)
+        length = 2;
+      else if (byte >= 0xE0 && byte <= 0xEF)
+        length = 3;
+      else if (byte >= 0xF0 && byte <= 0xF4)
+        length = 4;
+      else
+        return i;
       if (i + length > text.size()) return i;
       for (std::size_t k = 1; k < length; ++k) {
         if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return i;
+      }
+      // Longer than need be, half of a UTF-16 pair, or beyond the last code point.
+      const auto second = static_cast<unsigned char>(text[i + 1]);
+      if ((byte == 0xE0 && second < 0xA0) || (byte == 0xED && second > 0x9F) ||
+          (byte == 0xF0 && second < 0x90) || (byte == 0xF4 && second > 0x8F)) {
+        return i;
       }
     }
     i += length;
@@ -241,21 +253,32 @@ SourceLocation place_of(std::string_view text, std::size_t offset, const std::st
 }
 
 /// What can be said of the bytes before YAML is tried.
-Diagnostics check_bytes(std::string_view text, const std::string& file, const DocumentLimits& limits) {
+Diagnostics check_bytes(std::string_view text, const std::string& file,
+                        const DocumentLimits& limits) {
   const auto problem = [&](SourceLocation at, std::string message, std::string hint) {
     return Diagnostics{{Severity::kError, std::move(at), {}, std::move(message), std::move(hint)}};
   };
   const SourceLocation whole{file, 0, 0};
   if (text.size() > limits.max_bytes) {
-    return problem(whole, fmt::format("the file is {} bytes long; at most {} are read", text.size(), limits.max_bytes),
+    return problem(whole,
+                   fmt::format("the file is {} bytes long; at most {} are read", text.size(),
+                               limits.max_bytes),
                    "a scenario is a few kilobytes; is this the right file?");
   }
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     return problem(whole, "the file is UTF-16", "save it as UTF-8");
   }
-  const std::size_t null = text.find('\0');
-  if (null != std::string_view::npos) {
-    return problem(place_of(text, null, file), "a NUL byte: this is not a text file", "save it as UTF-8 text");
+  const auto is_control = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7F;
+  };
+  const auto control = std::find_if(text.begin(), text.end(), is_control);
+  if (control != text.end()) {
+    const auto offset = static_cast<std::size_t>(control - text.begin());
+    return problem(place_of(text, offset, file),
+                   *control == '\0' ? "a NUL byte: this is not a text file"
+                                    : fmt::format("a control character (0x{:02x})", *control),
+                   "save it as UTF-8 text");
   }
   const std::size_t invalid = first_invalid_utf8(text);
   if (invalid != std::string_view::npos) {
@@ -279,31 +302,41 @@ Diagnostics check_bytes(std::string_view text, const std::string& file, const Do
   return {};
 }
 
+Diagnostic yaml_problem(const YAML::Exception& error, const std::string& name, int lines) {
+  SourceLocation at = {name, 0, 0};
+  if (!error.mark.is_null()) at = location_of(name, error.mark);
+  if (at.line > lines) at = {name, std::max(lines, 1), 1};  // in the end that was added
+  if (error.msg == "illegal tab when looking for indentation") {
+    return {Severity::kError, at, {}, "a tab in the indentation", "YAML indents with spaces only"};
+  }
+  return {Severity::kError, at, {}, "not valid YAML: " + error.msg, {}};
+}
+
 Result<DocumentNode> parse_checked(std::string_view text, const std::string& name,
                                    const DocumentLimits& limits) {
-  std::istringstream stream{std::string{text}};
+  // yaml-cpp takes a quotation that the end of the file leaves open; the end of a document it
+  // refuses.
+  std::istringstream stream{std::string{text} + "\n...\n"};
+  const int lines = static_cast<int>(std::count(text.begin(), text.end(), '\n')) + 1;
   TreeBuilder builder{name, limits};
+  TreeBuilder second{name, limits};
+  Diagnostics problems;
   try {
     YAML::Parser parser{stream};
-    if (!parser.HandleNextDocument(builder)) {
-      return fail({name, 0, 0}, {}, "the file is empty", "a scenario begins with `foretrain: 1`");
-    }
-    TreeBuilder second{name, limits};
-    if (builder.problems().empty() && parser.HandleNextDocument(second)) {
+    parser.HandleNextDocument(builder);
+    while (builder.problems().empty() && parser.HandleNextDocument(second)) {
       const DocumentNode more = second.take();
-      return fail(more.location.line > 0 ? more.location : SourceLocation{name, 0, 0}, {},
-                  "a second document in one file", "keep one document; remove the `---` line");
+      if (more.kind == DocumentNode::Kind::kNull) continue;
+      return fail(more.location, {}, "a second document in one file",
+                  "keep one document; remove the `---` line");
     }
   } catch (const StopParsing&) {
   } catch (const YAML::Exception& error) {
-    Diagnostics problems = builder.problems();
-    problems.push_back({Severity::kError,
-                        error.mark.is_null() ? SourceLocation{name, 0, 0}
-                                             : location_of(name, error.mark),
-                        {}, "not valid YAML: " + error.msg, {}});
-    return tl::make_unexpected(problems);
+    problems.push_back(yaml_problem(error, name, lines));
   }
-  if (!builder.problems().empty()) return tl::make_unexpected(builder.problems());
+  problems.insert(problems.begin(), second.problems().begin(), second.problems().end());
+  problems.insert(problems.begin(), builder.problems().begin(), builder.problems().end());
+  if (!problems.empty()) return tl::make_unexpected(problems);
   DocumentNode root = builder.take();
   if (root.kind == DocumentNode::Kind::kNull) {
     return fail({name, 0, 0}, {}, "the file is empty", "a scenario begins with `foretrain: 1`");
@@ -332,9 +365,10 @@ Result<DocumentNode> read_document(const std::string& path, DocumentLimits limit
   if (!std::filesystem::is_regular_file(status)) return fail(whole, {}, "not a regular file");
   const auto size = std::filesystem::file_size(path, error);
   if (!error && size > limits.max_bytes) {
-    return fail(whole, {},
-                fmt::format("the file is {} bytes long; at most {} are read", size, limits.max_bytes),
-                "a scenario is a few kilobytes; is this the right file?");
+    return fail(
+        whole, {},
+        fmt::format("the file is {} bytes long; at most {} are read", size, limits.max_bytes),
+        "a scenario is a few kilobytes; is this the right file?");
   }
   std::ifstream file{path, std::ios::binary};
   if (!file) return fail(whole, {}, fmt::format("cannot be read: {}", std::strerror(errno)));

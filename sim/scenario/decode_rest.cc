@@ -1,30 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 
 #include "sim/scenario/decode.h"
 #include "sim/scenario/keys.h"
-#include "sim/workload/job_rules.h"
 
 namespace foretrain {
 namespace {
-
-/// Place of a dotted path in the document: of the deepest part that is written.
-SourceLocation locate(const NodeReader& top, const std::string& path) {
-  SourceLocation location = top.location();
-  const DocumentNode* node = nullptr;
-  std::size_t from = 0;
-  while (from < path.size()) {
-    const std::size_t dot = std::min(path.find('.', from), path.size());
-    const std::string key = path.substr(from, dot - from);
-    node = node == nullptr ? top.child(key) : node->find(key);
-    if (node == nullptr) break;
-    location = node->location;
-    from = dot + 1;
-  }
-  return location;
-}
 
 void decode_nccl(const NodeReader& top, NcclSettings& settings, Problems& problems) {
   const DocumentNode* node = top.child("nccl");
@@ -40,7 +24,8 @@ void decode_nccl(const NodeReader& top, NcclSettings& settings, Problems& proble
       rest = rest.substr(0, rest.find('.'));
       const auto minor = parse_integer(rest);
       if (!major || !minor || *major != 2 || *minor < 18 || *minor > 30) {
-        problems.error(entry.value.location, "nccl.version", fmt::format("'{}' is not a version from 2.18 to 2.30", text),
+        problems.error(entry.value.location, "nccl.version",
+                       fmt::format("'{}' is not a version from 2.18 to 2.30", text),
                        "version: 2.28");
         continue;
       }
@@ -80,7 +65,8 @@ void decode_profile(const NodeReader& top, const Catalogs& catalogs, Scenario& s
     scenario.profile = named(*profile);
     return;
   }
-  const std::filesystem::path beside = std::filesystem::path{scenario.file}.parent_path() / *profile;
+  const std::filesystem::path beside =
+      std::filesystem::path{scenario.file}.parent_path() / *profile;
   for (const std::filesystem::path& path : {beside, std::filesystem::path{*profile}}) {
     if (std::filesystem::is_regular_file(path, ignored)) {
       scenario.profile = path.string();
@@ -96,7 +82,7 @@ void decode_profile(const NodeReader& top, const Catalogs& catalogs, Scenario& s
             "shipped: " + listed(names));
 }
 
-void decode_run_and_sweep(const NodeReader& top, Scenario& scenario, Problems& problems) {
+void decode_run(const NodeReader& top, Scenario& scenario) {
   const NodeReader run = top.map("run");
   if (run.present()) {
     RunSpec spec;
@@ -105,11 +91,17 @@ void decode_run_and_sweep(const NodeReader& top, Scenario& scenario, Problems& p
       spec.tokens = *tokens;
     }
     const NodeReader checkpoint = run.map("checkpoint");
+    if (run.map("failures").present()) {
+      run.warn("failures", "failures are not simulated in this version");
+    }
     if (const auto every = checkpoint.quantity<SimDuration>("every", parse_duration)) {
       spec.checkpoint_every_s = to_seconds(*every);
     }
     scenario.run = spec;
   }
+}
+
+void decode_sweep(const NodeReader& top, Scenario& scenario, Problems& problems) {
   const DocumentNode* sweep = top.child("sweep");
   if (sweep == nullptr) return;
   const NodeReader reader = top.map("sweep");
@@ -121,25 +113,26 @@ void decode_run_and_sweep(const NodeReader& top, Scenario& scenario, Problems& p
     if (!nccl && find_key(entry.key) == nullptr) {
       const std::string nearest = nearest_name(entry.key, paths);
       problems.error(entry.key_location, "sweep." + entry.key, "no such path in a scenario",
-                     nearest.empty() ? "write a full path: job.batch.micro" : "did you mean '" + nearest + "'?");
+                     nearest.empty() ? "write a full path: job.batch.micro"
+                                     : "did you mean '" + nearest + "'?");
       continue;
     }
     if (entry.value.kind != DocumentNode::Kind::kSequence || entry.value.items.empty()) {
-      problems.error(entry.value.location, "sweep." + entry.key, "must be a list of values", entry.key + ": [1, 2, 4]");
+      problems.error(entry.value.location, "sweep." + entry.key, "must be a list of values",
+                     entry.key + ": [1, 2, 4]");
       continue;
     }
     SweepAxis axis;
     axis.path = entry.key;
-    for (const DocumentNode& item : entry.value.items) axis.values.push_back(item.scalar);
+    for (const DocumentNode& item : entry.value.items) axis.values.push_back(print_document(item));
     scenario.sweep.push_back(std::move(axis));
   }
 }
 
-void decode_expectation(const DocumentNode& item, Scenario& scenario, Problems& problems) {
-  const NodeReader reader{&item, "expect[]", problems};
+void decode_expectation(const NodeReader& reader, Scenario& scenario) {
   if (!reader.present()) return;
   Expectation expectation;
-  expectation.location = item.location;
+  expectation.location = reader.location();
   reader.require("metric", "{metric: step.time_s, value: 7.6, within: 10 %}");
   if (const auto metric = reader.text("metric")) expectation.metric = *metric;
   if (const auto value = reader.text("value")) {
@@ -149,15 +142,19 @@ void decode_expectation(const DocumentNode& item, Scenario& scenario, Problems& 
       expectation.text = *value;
     }
   }
-  if (const auto within = reader.quantity<double>("within", parse_percent)) expectation.within = *within;
+  if (const auto within = reader.quantity<double>("within", parse_percent))
+    expectation.within = *within;
   expectation.at_least = reader.number("at_least");
   expectation.at_most = reader.number("at_most");
-  if (reader.child("metric") != nullptr && reader.child("value") == nullptr && !expectation.at_least &&
-      !expectation.at_most) {
-    problems.error(item.location, "expect[]", "says nothing about its metric", "add value, at_least or at_most");
+  if (reader.child("metric") != nullptr && reader.child("value") == nullptr &&
+      !expectation.at_least && !expectation.at_most) {
+    reader.error_here("says nothing about its metric", "add value, at_least or at_most");
   }
   if (expectation.text && reader.child("within") != nullptr) {
-    problems.error(item.location, "expect[].within", "a text has no tolerance", "remove within");
+    reader.error("within", "a text has no tolerance", "remove within");
+  }
+  if (expectation.at_least && expectation.at_most && *expectation.at_least > *expectation.at_most) {
+    reader.error("at_least", "lies above at_most", "exchange them");
   }
   scenario.expect.push_back(std::move(expectation));
 }
@@ -169,7 +166,9 @@ void decode_expect(const NodeReader& top, Scenario& scenario, Problems& problems
     top.error("expect", "must be a list", "- {metric: step.time_s, value: 7.6, within: 10 %}");
     return;
   }
-  for (const DocumentNode& item : expect->items) decode_expectation(item, scenario, problems);
+  for (std::size_t i = 0; i < expect->items.size(); ++i) {
+    decode_expectation(NodeReader::item(expect->items[i], "expect", i, problems), scenario);
+  }
 }
 
 void decode_source(const NodeReader& top, Scenario& scenario) {
@@ -184,24 +183,17 @@ void decode_source(const NodeReader& top, Scenario& scenario) {
 
 }  // namespace
 
-void check_job(const NodeReader& top, const TrainingJob& job, Problems& problems) {
-  Diagnostics found = check_model_support(job.model);
-  for (Diagnostic& problem : check_job_layout(job)) found.push_back(std::move(problem));
-  for (Diagnostic& problem : found) {
-    problem.location = locate(top, problem.path);
-    problems.diagnostics.push_back(std::move(problem));
-  }
-}
-
 void decode_rest(const NodeReader& top, const Catalogs& catalogs, Scenario& scenario,
                  Problems& problems) {
   top.require("foretrain", "the format version comes first: foretrain: 1");
   if (const auto version = top.text("foretrain"); version && *version != "1") {
-    top.error("foretrain", fmt::format("format version '{}' is not known", *version), "foretrain: 1");
+    top.error("foretrain", fmt::format("format version '{}' is not known", *version),
+              "foretrain: 1");
   }
   top.require("name", "name: my-run");
   scenario.name = top.text("name").value_or("");
-  if (top.child("name") != nullptr && scenario.name.empty()) top.error("name", "is empty", "name: my-run");
+  if (top.child("name") != nullptr && scenario.name.empty())
+    top.error("name", "is empty", "name: my-run");
   scenario.description = top.text("description").value_or("");
   scenario.explanation = top.text("explanation").value_or("");
   decode_source(top, scenario);
@@ -210,8 +202,10 @@ void decode_rest(const NodeReader& top, const Catalogs& catalogs, Scenario& scen
   if (const auto fidelity = top.choice("fidelity")) {
     scenario.fidelity = *fidelity == "ideal" ? Fidelity::kIdeal : Fidelity::kFluid;
   }
-  if (const auto seed = top.integer("seed", 0, INT64_MAX)) scenario.seed = static_cast<std::uint64_t>(*seed);
-  decode_run_and_sweep(top, scenario, problems);
+  if (const auto seed = top.integer("seed", 0, INT64_MAX))
+    scenario.seed = static_cast<std::uint64_t>(*seed);
+  decode_run(top, scenario);
+  decode_sweep(top, scenario, problems);
   decode_expect(top, scenario, problems);
 }
 

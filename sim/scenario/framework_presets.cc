@@ -55,7 +55,8 @@ class PresetReader {
   }
   void boolean(const char* key, bool& target) {
     if (const auto text = value(key)) {
-      if (*text != "true" && *text != "false") problem(entry_.location, key, "must be true or false");
+      if (*text != "true" && *text != "false")
+        problem(entry_.location, key, "must be true or false");
       target = *text == "true";
     }
   }

@@ -15,7 +15,7 @@ struct FrameworkPreset {
   std::string name;
   Framework framework = Framework::kNone;
   FrameworkOptions options;
-  bool sequence_parallel = false;   // default when tensor > 1
+  bool sequence_parallel = false;  // default when tensor > 1
   Sharding sharding = Sharding::kNone;
   AttentionKernel attention = AttentionKernel::kFlash;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 namespace foretrain {
@@ -24,13 +25,15 @@ Result<DocumentNode> extend(DocumentNode document, const std::string& path,
   if (extends == nullptr) return document;
   const SourceLocation at = extends->location;
   if (extends->kind != DocumentNode::Kind::kScalar || extends->scalar.empty()) {
-    return fail(at, "extends", "must be the name of a scenario file", "extends: ../bases/h100-superpod.yaml");
+    return fail(at, "extends", "must be the name of a scenario file",
+                "extends: ../bases/h100-superpod.yaml");
   }
   const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
   const std::string base_path = (folder / extends->scalar).lexically_normal().string();
   chain.push_back(std::filesystem::path{path}.lexically_normal().string());
   if (std::find(chain.begin(), chain.end(), base_path) != chain.end()) {
-    return fail(at, "extends", fmt::format("'{}' extends itself", extends->scalar), "break the circle");
+    return fail(at, "extends", fmt::format("'{}' extends itself", extends->scalar),
+                "break the circle");
   }
   if (static_cast<int>(chain.size()) > kMostLevels) {
     return fail(at, "extends", fmt::format("more than {} files deep", kMostLevels));
@@ -53,9 +56,56 @@ Result<DocumentNode> extend(DocumentNode document, const std::string& path,
   std::erase_if(document.entries, [](const DocumentEntry& e) { return e.key == "extends"; });
   // A test of the base is not a test of what extends it.
   std::erase_if(base->entries, [](const DocumentEntry& e) {
-    return e.key == "expect" || e.key == "source" || e.key == "explanation" || e.key == "description";
+    return e.key == "expect" || e.key == "source" || e.key == "explanation" ||
+           e.key == "description";
   });
   return merge_documents(std::move(*base), document);
+}
+
+void place_at(DocumentNode& node, const SourceLocation& where) {
+  node.location = where;
+  for (DocumentNode& item : node.items) place_at(item, where);
+  for (DocumentEntry& entry : node.entries) {
+    entry.key_location = where;
+    place_at(entry.value, where);
+  }
+}
+
+/// A single value on the way of a path gives way to a map. The name of a model or node stays as
+/// what the map starts from: `job.model.layers=7` keeps the rest of `model: llama-3-8b`.
+void make_map(DocumentNode& node, const std::string& path) {
+  DocumentNode map;
+  map.kind = DocumentNode::Kind::kMap;
+  map.location = node.location;
+  if (node.kind == DocumentNode::Kind::kScalar) {
+    const char* base = path == "job.model."      ? "name"
+                       : path == "cluster.node." ? "extends"
+                                                 : nullptr;
+    if (base != nullptr) map.entries.push_back({base, node.location, node});
+  }
+  node = std::move(map);
+}
+
+/// The part of a node that the next key of a path names, made where it is absent.
+Result<DocumentNode*> step_into(DocumentNode& node, const std::string& key, const std::string& path,
+                                const SourceLocation& where) {
+  if (node.kind == DocumentNode::Kind::kSequence) {
+    std::size_t index = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+    const bool number = error == std::errc{} && end == key.data() + key.size();
+    if (!number || index >= node.items.size()) {
+      return fail(where, path + key, fmt::format("is a list of {} items", node.items.size()),
+                  "number an item from 0, or set the whole list");
+    }
+    return &node.items[index];
+  }
+  if (node.kind != DocumentNode::Kind::kMap) make_map(node, path);
+  DocumentNode* next = find_mutable(node, key);
+  if (next != nullptr) return next;
+  DocumentNode fresh;
+  fresh.location = where;
+  node.entries.push_back({key, where, std::move(fresh)});
+  return &node.entries.back().value;
 }
 
 }  // namespace
@@ -82,47 +132,41 @@ Result<DocumentNode> resolve_extends(DocumentNode document, const std::string& p
 }
 
 Result<DocumentNode> set_value(DocumentNode document, const std::string& assignment) {
-  const std::string where = "--set " + assignment;
+  const SourceLocation where{"--set " + assignment, 0, 0};
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0) {
-    return fail({where, 0, 0}, {}, "needs PATH=VALUE", "--set job.parallel.tensor=4");
+    return fail(where, {}, "needs PATH=VALUE", "--set job.parallel.tensor=4");
   }
   const std::string path = assignment.substr(0, equals);
-  Result<DocumentNode> value = parse_document(assignment.substr(equals + 1), where);
-  if (!value) return tl::make_unexpected(value.error());
+  const std::string text = assignment.substr(equals + 1);
+  if (text.find_first_not_of(" \t") == std::string::npos) {
+    return fail(where, path, "needs a value", "PATH=null takes a key away");
+  }
+  // In a list, so that a bare null is a value and not an empty file.
+  Result<DocumentNode> list = parse_document("- " + text, where.file);
+  if (list && (list->kind != DocumentNode::Kind::kSequence || list->items.size() != 1)) {
+    list = fail(where, path, "needs one value", "--set job.parallel.tensor=4");
+  }
+  if (!list) {
+    Diagnostics problems = list.error();
+    for (Diagnostic& problem : problems) problem.location = where;
+    return tl::make_unexpected(problems);
+  }
   DocumentNode* at = &document;
   std::size_t from = 0;
-  while (true) {
-    const std::size_t dot = path.find('.', from);
-    const std::string key = path.substr(from, dot == std::string::npos ? dot : dot - from);
+  while (from <= path.size()) {
+    const std::size_t dot = std::min(path.find('.', from), path.size());
+    const std::string key = path.substr(from, dot - from);
     if (key.empty()) {
-      return fail({where, 0, 0}, {}, "an empty key in the path", "--set job.parallel.tensor=4");
+      return fail(where, path, "an empty key in the path", "--set job.parallel.tensor=4");
     }
-    if (at->kind != DocumentNode::Kind::kMap) {
-      // A scalar such as `model: llama-3-8b` gives way to a map when a field of it is set; the catalog
-      // name stays as what the map starts from.
-      const bool model = path.starts_with("job.model.") && at->kind == DocumentNode::Kind::kScalar;
-      const bool node = path.starts_with("cluster.node.") && at->kind == DocumentNode::Kind::kScalar;
-      DocumentNode map;
-      map.kind = DocumentNode::Kind::kMap;
-      map.location = at->location;
-      if (model) map.entries.push_back({"name", at->location, *at});
-      if (node) map.entries.push_back({"extends", at->location, *at});
-      *at = std::move(map);
-    }
-    DocumentNode* next = find_mutable(*at, key);
-    if (next == nullptr) {
-      at->entries.push_back({key, {where, 0, 0}, DocumentNode{}});
-      next = &at->entries.back().value;
-      next->kind = DocumentNode::Kind::kMap;
-      next->location = {where, 0, 0};
-    }
-    at = next;
-    if (dot == std::string::npos) break;
+    const Result<DocumentNode*> next = step_into(*at, key, path.substr(0, from), where);
+    if (!next) return tl::make_unexpected(next.error());
+    at = *next;
     from = dot + 1;
   }
-  *at = std::move(*value);
-  at->location = {where, 0, 0};
+  *at = std::move(list->items.front());
+  place_at(*at, where);
   return document;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -17,6 +18,12 @@ void Problems::error(const SourceLocation& at, std::string path, std::string mes
 void Problems::note(Severity severity, const SourceLocation& at, std::string path,
                     std::string message, std::string hint) {
   diagnostics.push_back({severity, at, std::move(path), std::move(message), std::move(hint)});
+}
+
+bool Problems::any_below(std::string_view path) const {
+  return std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& problem) {
+    return problem.severity == Severity::kError && problem.path.starts_with(path);
+  });
 }
 
 std::string listed(const std::vector<std::string>& words) {
@@ -44,13 +51,39 @@ std::optional<double> parse_number(const std::string& text) {
   return std::nullopt;
 }
 
+namespace {
+
+/// The map that holds a key of this name, if only one does: "job.parallel" for "tensor".
+std::string place_of_key(const std::string& key) {
+  std::string place;
+  for (const KeySpec& spec : scenario_keys()) {
+    const std::size_t dot = spec.path.rfind('.');
+    if (dot == std::string_view::npos || spec.path.substr(dot + 1) != key) continue;
+    if (!place.empty()) return {};
+    place = spec.path.substr(0, dot);
+  }
+  return place;
+}
+
+}  // namespace
+
 NodeReader::NodeReader(const DocumentNode* node, std::string path, Problems& problems)
-    : node_(node), path_(std::move(path)), problems_(&problems) {
+    : NodeReader{node, path, path, problems} {}
+
+NodeReader NodeReader::item(const DocumentNode& node, const std::string& list, std::size_t index,
+                            Problems& problems) {
+  return NodeReader{&node, list + "[]", fmt::format("{}[{}]", list, index), problems};
+}
+
+NodeReader::NodeReader(const DocumentNode* node, std::string path, std::string shown,
+                       Problems& problems)
+    : node_(node), path_(std::move(path)), shown_(std::move(shown)), problems_(&problems) {
   if (node_ == nullptr) return;
   location_ = node_->location;
   if (node_->kind != DocumentNode::Kind::kMap) {
-    problems_->error(location_, path_, "must be a map of keys",
-                     path_.empty() ? "a scenario begins with `foretrain: 1`" : "");
+    problems_->error(location_, shown_, "must be a map of keys",
+                     path_.empty() ? "a scenario begins with `foretrain: 1`"
+                                   : "keys here: " + listed(keys_below(path_)));
     node_ = nullptr;
     return;
   }
@@ -58,27 +91,50 @@ NodeReader::NodeReader(const DocumentNode* node, std::string path, Problems& pro
 }
 
 void NodeReader::check_keys() const {
-  // Anything may stand below `nccl` and `sweep`: NCCL's own names, and paths.
-  if (path_ == "nccl" || path_ == "sweep") return;
+  // Anything may stand here: NCCL's own names, and paths.
+  if (path_ == "nccl" || path_ == "sweep" || path_ == "run.failures") return;
   const std::vector<std::string> known = keys_below(path_);
   for (const DocumentEntry& entry : node_->entries) {
-    bool found = false;
-    for (const std::string& key : known) found = found || key == entry.key;
-    if (found) continue;
-    std::string nearest = nearest_name(entry.key, known);
-    std::string hint = nearest.empty() ? "keys here: " + listed(known) : "did you mean '" + nearest + "'?";
+    if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+    const std::string nearest = nearest_name(entry.key, known);
+    std::string hint = "did you mean '" + nearest + "'?";
+    if (nearest.empty()) {
+      hint = "keys here: " + listed(known);
+      const std::string elsewhere = place_of_key(entry.key);
+      if (!elsewhere.empty()) hint = fmt::format("this key belongs to `{}`", elsewhere);
+    }
     problems_->error(entry.key_location, path_of(entry.key), "unknown key", std::move(hint));
   }
 }
 
 std::string NodeReader::path_of(const std::string& key) const {
-  std::string shown = path_;
-  return shown.empty() ? key : shown + "." + key;
+  return shown_.empty() ? key : shown_ + "." + key;
+}
+
+const KeySpec& NodeReader::spec_of(const std::string& key) const {
+  const KeySpec* spec = find_key(path_.empty() ? key : path_ + "." + key);
+  // What is decoded is documented, checked and completed: one table.
+  FORETRAIN_EXPECTS(spec != nullptr, "every key that is read stands in the table of keys");
+  return *spec;
 }
 
 const DocumentNode* NodeReader::child(const std::string& key) const {
-  const DocumentNode* value = node_ == nullptr ? nullptr : node_->find(key);
+  if (node_ == nullptr) return nullptr;
+  (void)spec_of(key);
+  const DocumentNode* value = node_->find(key);
   return value != nullptr && value->kind == DocumentNode::Kind::kNull ? nullptr : value;
+}
+
+SourceLocation NodeReader::locate(std::string_view path) const {
+  SourceLocation location = location_;
+  const DocumentNode* node = node_;
+  while (node != nullptr && !path.empty()) {
+    const std::size_t dot = path.find('.');
+    node = node->find(path.substr(0, dot));
+    if (node != nullptr) location = node->location;
+    path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
+  }
+  return location;
 }
 
 SourceLocation NodeReader::at(const std::string& key) const {
@@ -141,17 +197,23 @@ std::optional<std::string> NodeReader::choice(const std::string& key,
                                               const std::vector<std::string>& words) const {
   const std::optional<std::string> value = text(key);
   if (!value) return std::nullopt;
-  std::vector<std::string> allowed = words;
-  if (allowed.empty()) {
-    const KeySpec* spec = find_key(path_of(key));
-    if (spec != nullptr) allowed = choices_of(*spec);
-  }
-  for (const std::string& word : allowed) {
-    if (word == *value) return value;
+  const KeySpec& spec = spec_of(key);
+  const std::vector<std::string> allowed = words.empty() ? choices_of(spec) : words;
+  if (std::find(allowed.begin(), allowed.end(), *value) != allowed.end()) return value;
+  const std::vector<std::string> later = split_words(spec.later);
+  if (std::find(later.begin(), later.end(), *value) != later.end()) {
+    error(key, fmt::format("'{}' is not supported in this version", *value),
+          "supported: " + listed(allowed));
+    return std::nullopt;
   }
   const std::string nearest = nearest_name(*value, allowed);
   std::string hint = nearest.empty() ? std::string{} : "did you mean '" + nearest + "'? ";
-  if (allowed.size() <= 12) hint += "allowed: " + listed(allowed);
+  if (allowed.size() <= 12) {
+    hint += "allowed: " + listed(allowed);
+  } else if (nearest.empty() && spec.choices.starts_with("@")) {
+    hint = fmt::format("names: `foretrain catalog {}`", spec.choices.substr(1));
+  }
+  while (hint.ends_with(' ')) hint.pop_back();
   error(key, fmt::format("unknown value '{}'", *value), hint);
   return std::nullopt;
 }

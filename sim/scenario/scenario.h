@@ -18,9 +18,9 @@ enum class Fidelity { kIdeal, kFluid };
 
 /// A slow GPU or a slow link (interfaces.md: cluster.faults).
 struct Fault {
-  std::optional<int> gpu;         // GPU number in the cluster
-  std::string link;               // "leaf3/spine1": names of its two devices
-  double factor = 1.0;            // speed or bandwidth left
+  std::optional<int> gpu;  // GPU number in the cluster
+  std::string link;        // "leaf3/spine1": names of its two devices
+  double factor = 1.0;     // speed or bandwidth left
 };
 
 struct ClusterSpec {
@@ -61,25 +61,25 @@ struct Scenario {
   std::string file;
   std::string name;
   std::string description;
-  std::string explanation;              // why a published run is off by more than its tolerance
+  std::string explanation;  // why a published run is off by more than its tolerance
   std::optional<SourceReference> source;
   ClusterSpec cluster;
   std::optional<TrainingJob> job;
   NcclSettings nccl;
-  std::string profile;                  // path of the profile file, or empty: catalog rates
+  std::string profile;  // path of the profile file, or empty: catalog rates
   Fidelity fidelity = Fidelity::kFluid;
   std::uint64_t seed = 1;
   std::optional<RunSpec> run;
   std::vector<SweepAxis> sweep;
   std::vector<Expectation> expect;
-  Diagnostics notes;                    // warnings: unknown NCCL variables, assumptions made
-  std::uint64_t fingerprint = 0;        // of the resolved document
+  Diagnostics notes;              // warnings: unknown NCCL variables, assumptions made
+  std::uint64_t fingerprint = 0;  // of the resolved document
 };
 
 struct LoadOptions {
-  std::string data_dir;                  // holds catalog/ and profiles/
-  std::vector<std::string> sets;         // "job.parallel.tensor=4"
-  std::vector<std::string> patches;      // YAML files merged over the scenario
+  std::string data_dir;              // holds catalog/ and profiles/
+  std::vector<std::string> sets;     // "job.parallel.tensor=4"
+  std::vector<std::string> patches;  // YAML files merged over the scenario
 };
 
 /// Reads, resolves `extends`, applies patches then sets, decodes, validates; all problems at once.

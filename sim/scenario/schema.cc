@@ -46,20 +46,31 @@ class SchemaBuilder {
     return values;
   }
 
+  Json one_of(std::string_view choices) {
+    Json values = names(choices);
+    // Without a catalog there is nothing to complete.
+    if (values.empty()) return {{"type", "string"}};
+    return {{"enum", std::move(values)}};
+  }
+
   static Json quantity(const char* pattern) { return {{"type", "string"}, {"pattern", pattern}}; }
 
   Json map_of(const std::string& path) {
     Json properties = Json::object();
     const std::string prefix = path.empty() ? "" : path + ".";
-    for (const std::string& key : keys_below(path)) properties[key] = value_of(*find_key(prefix + key));
+    for (const std::string& key : keys_below(path))
+      properties[key] = value_of(*find_key(prefix + key));
     Json map;
     map["type"] = "object";
     map["properties"] = properties;
     if (path == "nccl") {
-      map["patternProperties"] = {{"^NCCL_", {{"type", Json::array({"string", "number", "integer", "boolean"})}}}};
+      map["patternProperties"] = {
+          {"^NCCL_", {{"type", Json::array({"string", "number", "integer", "boolean"})}}}};
     }
     if (path == "sweep") {
       map["additionalProperties"] = {{"type", "array"}};
+    } else if (path == "run.failures") {
+      map["additionalProperties"] = true;
     } else {
       map["additionalProperties"] = false;
     }
@@ -69,9 +80,12 @@ class SchemaBuilder {
   Json any_of(const KeySpec& key, const std::string& path) {
     const std::string word = path.substr(path.rfind('.') + 1);
     Json scalar;
-    if (!key.choices.empty()) scalar = {{"enum", names(key.choices)}};
+    if (!key.choices.empty()) scalar = one_of(key.choices);
     if (word == "oversubscription" || word == "attention_window") {
-      return {{"anyOf", Json::array({{{"type", "number"}}, {{"type", "array"}, {"items", {{"type", "number"}}}}})}};
+      const char* type = word == "oversubscription" ? "number" : "integer";
+      const Json one = {{"type", type}};
+      const Json list = {{"type", "array"}, {"items", one}};
+      return {{"anyOf", Json::array({one, list})}};
     }
     if (word == "value") return {{"type", Json::array({"number", "string", "boolean"})}};
     return {{"anyOf", Json::array({scalar, map_of(path)})}};
@@ -85,7 +99,7 @@ class SchemaBuilder {
       case KeyType::kInteger: value = {{"type", "integer"}}; break;
       case KeyType::kNumber: value = {{"type", "number"}}; break;
       case KeyType::kBoolean: value = {{"type", "boolean"}}; break;
-      case KeyType::kChoice: value = {{"enum", names(key.choices)}}; break;
+      case KeyType::kChoice: value = one_of(key.choices); break;
       case KeyType::kBytes: value = quantity("^[0-9.]+ ?([kMGTP]i?)?B$"); break;
       case KeyType::kRate: value = quantity("^[0-9.eE+]+ ?([kKMGT]i?)?(bit|B)/s$"); break;
       case KeyType::kDuration: value = quantity("^[0-9.eE+-]+ ?(ps|ns|us|ms|s|min|h|d)$"); break;
@@ -95,7 +109,8 @@ class SchemaBuilder {
       case KeyType::kAny: value = any_of(key, path); break;
     }
     std::string description{key.description};
-    if (!key.default_text.empty()) description += " (default: " + std::string{key.default_text} + ")";
+    if (!key.default_text.empty())
+      description += " (default: " + std::string{key.default_text} + ")";
     value["description"] = description;
     return value;
   }

@@ -1,5 +1,6 @@
 // Broken scenarios give exactly the diagnostics written beside them; unusual but legal ones load.
-// FORETRAIN_UPDATE_EXPECTED=1 writes the .expected files anew; read the difference before committing it.
+// FORETRAIN_UPDATE_EXPECTED=1 writes the .expected files anew; read the difference before
+// committing it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include <sstream>
 
 #include "sim/core/random_stream.h"
+#include "sim/scenario/decode.h"
+#include "sim/scenario/merge.h"
 #include "sim/scenario/scenario.h"
 
 namespace foretrain {
@@ -31,17 +34,21 @@ std::string read_text(const fs::path& path) {
 
 std::vector<std::string> corpus(const char* folder) {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(fs::path{FORETRAIN_SOURCE_DIR} / "tests/scenario" / folder)) {
+  for (const auto& entry :
+       fs::directory_iterator(fs::path{FORETRAIN_SOURCE_DIR} / "tests/scenario" / folder)) {
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
-/// Diagnostics name the file as given; the tests run in its folder so that no path of a machine appears.
+/// Diagnostics name the file as given; the tests run in its folder so that no path of a machine
+/// appears.
 class Corpus : public testing::Test {
  protected:
-  void enter(const char* folder) { fs::current_path(fs::path{FORETRAIN_SOURCE_DIR} / "tests/scenario" / folder); }
+  void enter(const char* folder) {
+    fs::current_path(fs::path{FORETRAIN_SOURCE_DIR} / "tests/scenario" / folder);
+  }
   void TearDown() override { fs::current_path(before_); }
 
  private:
@@ -57,7 +64,8 @@ TEST_F(Corpus, BrokenScenariosGiveTheirDiagnostics) {
     ASSERT_FALSE(scenario.has_value()) << name;
     const std::string text = to_string(scenario.error());
     EXPECT_TRUE(has_errors(scenario.error())) << name;
-    if (std::getenv("FORETRAIN_UPDATE_EXPECTED") != nullptr) std::ofstream{name + ".expected"} << text;
+    if (std::getenv("FORETRAIN_UPDATE_EXPECTED") != nullptr)
+      std::ofstream{name + ".expected"} << text;
     EXPECT_EQ(text, read_text(name + ".expected")) << name;
   }
 }
@@ -66,17 +74,20 @@ TEST_F(Corpus, UnusualButLegalScenariosLoad) {
   enter("accept");
   for (const std::string& name : corpus("accept")) {
     const Result<Scenario> scenario = load_scenario(name + ".yaml", options());
-    EXPECT_TRUE(scenario.has_value()) << name << "\n" << (scenario ? "" : to_string(scenario.error()));
+    EXPECT_TRUE(scenario.has_value()) << name << "\n"
+                                      << (scenario ? "" : to_string(scenario.error()));
   }
 }
 
 std::string only_message(const Result<Scenario>& scenario) {
   if (scenario) return "loaded";
-  return scenario.error().size() == 1 ? scenario.error().front().message : to_string(scenario.error());
+  return scenario.error().size() == 1 ? scenario.error().front().message
+                                      : to_string(scenario.error());
 }
 
 TEST_F(Corpus, FilesThatAreNoScenarios) {
-  const fs::path folder = fs::temp_directory_path() / ("foretrain-corpus-" + std::to_string(getpid()));
+  const fs::path folder =
+      fs::temp_directory_path() / ("foretrain-corpus-" + std::to_string(getpid()));
   fs::create_directories(folder);
   fs::current_path(folder);
   EXPECT_EQ(only_message(load_scenario("absent.yaml", options())), "no such file");
@@ -93,7 +104,8 @@ TEST_F(Corpus, FilesThatAreNoScenarios) {
   if (geteuid() != 0) {
     std::ofstream{"secret.yaml"} << "foretrain: 1\n";
     fs::permissions("secret.yaml", fs::perms::none);
-    EXPECT_EQ(only_message(load_scenario("secret.yaml", options())), "cannot be read: Permission denied");
+    EXPECT_EQ(only_message(load_scenario("secret.yaml", options())),
+              "cannot be read: Permission denied");
   }
   fs::current_path("/");
   fs::remove_all(folder);
@@ -103,6 +115,8 @@ TEST_F(Corpus, FilesThatAreNoScenarios) {
 TEST_F(Corpus, DamagedScenariosNeverCrash) {
   const std::string whole =
       read_text(fs::path{FORETRAIN_SOURCE_DIR} / "tests/scenario/accept/own-everything.yaml");
+  const Result<Catalogs> catalogs = load_catalogs(options().data_dir);
+  ASSERT_TRUE(catalogs.has_value());
   const RandomStream random{7, RandomPurpose::kTest};
   const std::string alphabet = ":-[]{}&*!|>'\"%@`#,?\n\t 09azAZ";
   for (std::uint64_t trial = 0; trial < 1000; ++trial) {
@@ -110,17 +124,24 @@ TEST_F(Corpus, DamagedScenariosNeverCrash) {
     const std::uint64_t changes = 1 + random.below(4, trial, 0);
     for (std::uint64_t c = 0; c < changes; ++c) {
       const auto at = static_cast<std::size_t>(random.below(text.size(), trial, 10 + c));
-      const char with = alphabet[static_cast<std::size_t>(random.below(alphabet.size(), trial, 20 + c))];
+      const char with =
+          alphabet[static_cast<std::size_t>(random.below(alphabet.size(), trial, 20 + c))];
       switch (random.below(3, trial, 30 + c)) {
         case 0: text[at] = with; break;
         case 1: text.erase(at, 1); break;
         default: text.insert(at, 1, with); break;
       }
     }
-    const Result<Scenario> scenario = parse_scenario(text, "damaged.yaml", options());
+    Result<DocumentNode> document = parse_document(text, "damaged.yaml");
+    if (document) document = resolve_extends(std::move(*document), "damaged.yaml");
+    const Result<Scenario> scenario = document
+                                          ? decode_scenario(*document, "damaged.yaml", *catalogs)
+                                          : tl::make_unexpected(document.error());
     if (scenario) continue;
+    EXPECT_TRUE(has_errors(scenario.error())) << text;
     for (const Diagnostic& problem : scenario.error()) {
       EXPECT_EQ(problem.location.file, "damaged.yaml") << text;
+      EXPECT_GT(problem.location.line, 0) << text << to_string(problem);
     }
   }
 }

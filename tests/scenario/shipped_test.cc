@@ -23,7 +23,8 @@ std::string data_dir() { return std::string{FORETRAIN_SOURCE_DIR} + "/scenarios"
 
 std::vector<std::string> shipped() {
   std::vector<std::string> files;
-  for (const char* folder : {"tutorial", "published"}) {
+  for (const char* folder : {"tutorial", "published", "bases"}) {
+    if (!fs::exists(fs::path{data_dir()} / folder)) continue;
     for (const auto& entry : fs::directory_iterator(fs::path{data_dir()} / folder)) {
       if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
     }
@@ -73,29 +74,50 @@ TEST(Shipped, EveryScenarioLoads) {
   options.data_dir = data_dir();
   EXPECT_GE(shipped().size(), 5u);
   for (const std::string& file : shipped()) {
+    if (file.find("/bases/") != std::string::npos) continue;  // parts, not wholes
     const Result<Scenario> scenario = load_scenario(file, options);
     EXPECT_TRUE(scenario.has_value()) << (scenario ? "" : to_string(scenario.error()));
   }
+}
+
+TEST(Shipped, BasesAreCompletedByWhatExtendsThem) {
+  LoadOptions options;
+  options.data_dir = data_dir();
+  const std::string job = "job: {model: llama-3-8b, sequence_length: 8192, batch: {global: 512}}\n";
+  for (const char* base : {"h100-superpod", "a100-superpod", "h100-ethernet"}) {
+    const std::string text = "foretrain: 1\nname: x\nextends: " + data_dir() + "/bases/" + base +
+                             ".yaml\ncluster: {nodes: 16}\n" + job;
+    const Result<Scenario> scenario = parse_scenario(text, "x.yaml", options);
+    ASSERT_TRUE(scenario.has_value()) << to_string(scenario.error());
+    EXPECT_EQ(scenario->cluster.nodes, 16);
+  }
+  const std::string text = "foretrain: 1\nname: x\nextends: " + data_dir() +
+                           "/bases/pretraining.yaml\ncluster: {nodes: 16, node: dgx-h100}\n" + job;
+  const Result<Scenario> scenario = parse_scenario(text, "x.yaml", options);
+  ASSERT_TRUE(scenario.has_value()) << to_string(scenario.error());
+  EXPECT_EQ(scenario->job->sharding, Sharding::kOptimizer);
+  EXPECT_EQ(scenario->job->global_batch, 512);
 }
 
 TEST(Shipped, TheSchemaAcceptsEveryScenario) {
   for (const std::string& file : shipped()) {
     std::string why;
     nlohmann::json document = to_typed_json(YAML::LoadFile(file));
-    // A file that extends another need not be complete.
-    if (document.contains("extends") && !document.contains("name")) document["name"] = "x";
+    if (file.find("/bases/") != std::string::npos) document["name"] = "parts need none";
     EXPECT_TRUE(schema_accepts(document, why)) << file << "\n" << why;
   }
 }
 
 TEST(Shipped, TheSchemaRefusesUnknownKeysAndNames) {
-  const nlohmann::json good = to_typed_json(YAML::Load("{foretrain: 1, name: x, cluster: {nodes: 1, node: dgx-h100}}"));
+  const nlohmann::json good =
+      to_typed_json(YAML::Load("{foretrain: 1, name: x, cluster: {nodes: 1, node: dgx-h100}}"));
   std::string why;
   EXPECT_TRUE(schema_accepts(good, why)) << why;
   for (const char* text : {"{foretrain: 1, name: x, cluster: {nodes: 1, node: dgx-h100}, jobb: {}}",
                            "{foretrain: 1, name: x, cluster: {nodes: 1, node: dgx-h1}}",
                            "{foretrain: 1, name: x, cluster: {nodes: one, node: dgx-h100}}",
-                           "{foretrain: 1, name: x, cluster: {nodes: 1, node: dgx-h100, fabric: {link: {bandwidth: 400}}}}",
+                           "{foretrain: 1, name: x, cluster: {nodes: 1, node: dgx-h100, fabric: "
+                           "{link: {bandwidth: 400}}}}",
                            "{name: x}"}) {
     EXPECT_FALSE(schema_accepts(to_typed_json(YAML::Load(text)), why)) << text;
   }
