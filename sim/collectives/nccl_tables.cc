@@ -119,7 +119,7 @@ void read_efficiency(const std::string& dir, NcclTables& tables, Diagnostics& pr
   TableReader reader{dir + "/efficiency.csv",
                      {"architecture", "interconnect", "algorithm", "protocol", "collective", "gpus_min",
                       "gpus_max", "nvlink", "pcie", "network", "channel_gbytes_per_s", "launch_us", "hop_us",
-                      "network_hop_us", "ramp_bytes", "source", "date"},
+                      "network_hop_us", "source", "date"},
                      problems};
   for (const auto& row : reader.rows()) {
     NcclEfficiencyRow e;
@@ -138,7 +138,6 @@ void read_efficiency(const std::string& dir, NcclTables& tables, Diagnostics& pr
     e.launch_us = reader.number(row, "launch_us");
     e.hop_us = reader.number(row, "hop_us");
     e.network_hop_us = reader.number(row, "network_hop_us");
-    e.ramp_bytes = reader.number(row, "ramp_bytes");
     tables.efficiency.push_back(std::move(e));
   }
 }

@@ -62,7 +62,6 @@ struct NcclEfficiencyRow {
   double launch_us = 0;
   double hop_us = 0;
   double network_hop_us = 0;
-  double ramp_bytes = 0;
 };
 
 struct NcclTables {
