@@ -75,10 +75,6 @@ double mlp_bytes(const TrainingJob& job, const Widths& w) {
   const bool gated = is_gated(job.model.activation);
   double per_width = gated ? 6 : 4;
   if (gated && style != ActivationStyle::kMegatron) per_width += 2;  // silu(gate)
-  // tanh-GELU written out keeps up to six further results.
-  if (style == ActivationStyle::kEagerFp32Norm && job.model.activation == Activation::kGelu) {
-    per_width += 12;
-  }
   if (is_fp8(job)) per_width -= 1;
   return per_width * w.ffn;
 }
