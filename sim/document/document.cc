@@ -140,10 +140,6 @@ class TreeBuilder : public YAML::EventHandler {
       stop(mark, fmt::format("nested deeper than {} levels", limits_.max_depth),
            "a scenario needs fewer than ten");
     }
-    if (!open_.empty() && open_.back().node.kind == DocumentNode::Kind::kMap &&
-        !open_.back().has_key) {
-      stop(mark, "a key must be a plain word, not a list or a map", "write `key: value`");
-    }
     Open entry;
     entry.node = leaf(kind, mark);
     entry.anchor = anchor;
@@ -179,8 +175,10 @@ class TreeBuilder : public YAML::EventHandler {
   void take_key(Open& parent, const DocumentNode& key) {
     parent.key_location = key.location;
     if (key.kind != DocumentNode::Kind::kScalar) {
-      problems_.push_back(
-          {Severity::kError, key.location, path(), "an empty key", "write `key: value`"});
+      const bool null = key.kind == DocumentNode::Kind::kNull;
+      problems_.push_back({Severity::kError, key.location, path(),
+                           null ? "an empty key" : "a key must be a plain word, not a list or map",
+                           "write `key: value`"});
       parent.drop = true;
     } else if (key.scalar == "<<" && !key.quoted) {
       problems_.push_back({Severity::kError, key.location, path(),
@@ -305,7 +303,11 @@ Diagnostics check_bytes(std::string_view text, const std::string& file,
 Diagnostic yaml_problem(const YAML::Exception& error, const std::string& name, int lines) {
   SourceLocation at = {name, 0, 0};
   if (!error.mark.is_null()) at = location_of(name, error.mark);
-  if (at.line > lines) at = {name, std::max(lines, 1), 1};  // in the end that was added
+  const bool at_end = at.line > lines;  // in what was added
+  if (at_end) at = {name, lines, 1};
+  if (at_end && error.msg == "illegal document indicator in scalar") {
+    return {Severity::kError, at, {}, "not valid YAML: a quotation is never closed", {}};
+  }
   if (error.msg == "illegal tab when looking for indentation") {
     return {Severity::kError, at, {}, "a tab in the indentation", "YAML indents with spaces only"};
   }

@@ -111,6 +111,9 @@ std::string job_hint(const Diagnostic& problem, const TrainingJob& job) {
   if (is("job.parallel.pipeline")) {
     return fmt::format("pipeline x virtual_stages of at most {}", job.model.layers);
   }
+  if (is("job.parallel.virtual_stages") && plan.pipeline < 2) {
+    return "pipeline: 2 or more, or virtual_stages: 1";
+  }
   if (is("job.batch.global")) return batch_hint(job);
   if (is("job.optimizer.shard_group")) {
     return "possible: " + divisors_of(std::int64_t{plan.data} * plan.context, 1 << 20);
@@ -124,7 +127,7 @@ void check_job(const NodeReader& top, const GpuSpec& gpu, const TrainingJob& job
   for (Diagnostic& problem : check_job_layout(job)) found.push_back(std::move(problem));
   for (Diagnostic& problem : found) {
     problem.location = top.locate(problem.path);
-    if (problem.hint.empty()) problem.hint = job_hint(problem, job);
+    if (std::string hint = job_hint(problem, job); !hint.empty()) problem.hint = std::move(hint);
     problems.diagnostics.push_back(std::move(problem));
   }
   const NodeReader reader = top.map("job");

@@ -44,7 +44,7 @@ void decode_model(const NodeReader& job, const Catalogs& catalogs, ModelSpec& sp
 /// Consistency of a decoded job with itself and with the GPU: divisibility, batch, precision.
 void check_job(const NodeReader& top, const GpuSpec& gpu, const TrainingJob& job,
                Problems& problems);
-/// What to write instead, for a problem of check_job_layout that names no remedy.
+/// What to write instead for a problem of check_job_layout; empty: its own hint is best.
 [[nodiscard]] std::string job_hint(const Diagnostic& problem, const TrainingJob& job);
 void decode_rest(const NodeReader& top, const Catalogs& catalogs, Scenario& scenario,
                  Problems& problems);

@@ -96,7 +96,18 @@ void warn_of_ideal(const NodeReader& fabric) {
   }
 }
 
-/// The tiers asked for, or the fewest that hold the nodes.
+/// The plan with the fewest tiers, up from what the request has.
+Result<ClosPlan> plan_with_tiers(TopologyRequest& request, bool fixed) {
+  Result<ClosPlan> plan = plan_clos(request);
+  while (!plan && !fixed && request.fabric.tiers < 3) {
+    ++request.fabric.tiers;
+    plan = plan_clos(request);
+  }
+  return plan;
+}
+
+/// Tiers and rails as asked for; otherwise the fewest tiers that hold the nodes, and where a leaf
+/// has too few ports for all adapters of a node, the fewest rails.
 void decode_tiers(const NodeReader& top, const NodeReader& fabric, ClusterSpec& cluster,
                   Problems& problems) {
   FabricSpec& spec = cluster.fabric;
@@ -111,12 +122,19 @@ void decode_tiers(const NodeReader& top, const NodeReader& fabric, ClusterSpec& 
   request.node.gpus = cluster.node.gpus;
   request.node.nics = cluster.node.nics;
   request.node.nic_bandwidth = cluster.node.nic.bandwidth * spec.payload_efficiency;
-  Result<ClosPlan> plan = plan_clos(request);
-  while (!plan && !asked && request.fabric.tiers < 3) {
-    ++request.fabric.tiers;
-    plan = plan_clos(request);
+  Result<ClosPlan> plan = plan_with_tiers(request, asked.has_value());
+  const bool choose_rails = fabric.child("rails") == nullptr;
+  for (int rails = spec.rails + 1; !plan && choose_rails && rails <= cluster.node.nics; ++rails) {
+    if (cluster.node.nics % rails != 0) continue;
+    TopologyRequest spread = request;
+    spread.fabric.rails = rails;
+    spread.fabric.tiers = spec.tiers;
+    if (!plan_with_tiers(spread, asked.has_value())) continue;
+    request = spread;
+    plan = plan_with_tiers(request, true);
   }
   spec.tiers = request.fabric.tiers;
+  spec.rails = request.fabric.rails;
   if (plan) return;
   for (const Diagnostic& problem : plan.error()) {
     problems.error(top.locate(problem.path), problem.path, problem.message, problem.hint);
@@ -156,7 +174,7 @@ void decode_fabric(const NodeReader& top, const NodeReader& cluster, const Catal
   decode_links(fabric, catalogs, out.node.nic, spec);
   decode_shape(fabric, out, spec);
   decode_oversubscription(fabric, spec);
-  if (out.nodes > 1 && out.node.nics == 0 && !out.node.gpu.name.empty()) {
+  if (out.nodes > 1 && out.node.nics == 0 && !problems.any_below("cluster.node")) {
     cluster.error("node", "several nodes need network adapters",
                   "a map with nics: 8 and nic: cx7-400g");
   }

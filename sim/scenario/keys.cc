@@ -41,7 +41,7 @@ const std::vector<KeySpec>& scenario_keys() {
       {"cluster.fabric.tiers", T::kInteger, "", "smallest that holds the nodes",
        "Switch tiers, 1 to 3"},
       {"cluster.fabric.rails", T::kInteger, "",
-       "adapters per node (InfiniBand NVSwitch nodes), else 1",
+       "adapters per node (InfiniBand NVSwitch nodes), else the fewest that leaves have ports for",
        "1 = all adapters of a node on one leaf; R = adapter i on leaf i mod R"},
       {"cluster.fabric.rail_only", T::kBoolean, "", "false", "No switch joins two rails"},
       {"cluster.fabric.switch_ports", T::kInteger, "", "of the catalog switch that matches",

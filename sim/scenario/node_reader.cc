@@ -162,7 +162,13 @@ std::optional<std::int64_t> NodeReader::integer(const std::string& key, std::int
   if (!value) return std::nullopt;
   const std::optional<std::int64_t> parsed = parse_integer(*value);
   if (!parsed) {
-    error(key, fmt::format("'{}' is not a whole number", *value), "write digits only: 8");
+    const bool digits =
+        !value->empty() && value->find_first_not_of("0123456789") == std::string::npos;
+    if (digits) {
+      error(key, fmt::format("{} is too large", *value), fmt::format("at most {}", most));
+    } else {
+      error(key, fmt::format("'{}' is not a whole number", *value), "write digits only: 8");
+    }
     return std::nullopt;
   }
   if (*parsed < least) {

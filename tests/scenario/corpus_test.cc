@@ -58,7 +58,7 @@ class Corpus : public testing::Test {
 TEST_F(Corpus, BrokenScenariosGiveTheirDiagnostics) {
   enter("reject");
   const auto names = corpus("reject");
-  EXPECT_GE(names.size(), 40u);
+  EXPECT_GE(names.size(), 45u);
   for (const std::string& name : names) {
     const Result<Scenario> scenario = load_scenario(name + ".yaml", options());
     ASSERT_FALSE(scenario.has_value()) << name;

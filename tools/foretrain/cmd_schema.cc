@@ -18,7 +18,8 @@ void add_schema_command(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
       "schema", "Print the JSON Schema of scenario files: editors complete and check with it");
-  command->add_option("-o,--out", arguments->out, "Write to a file instead of stdout")->type_name("FILE");
+  command->add_option("-o,--out", arguments->out, "Write to a file instead of stdout")
+      ->type_name("FILE");
   command->add_flag("--markdown", arguments->markdown, "Print the table of keys instead");
   command->callback([arguments, &context] {
     const std::string text =
