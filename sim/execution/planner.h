@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/collectives/collective.h"
@@ -53,9 +52,6 @@ struct PlannedStep {
     double seconds_alone = 0;
   };
   std::vector<CollectiveUse> collectives;
-  /// Bytes that tensor and context parallel collectives, which are part of the segments, put on each link
-  /// over the step; by link, ascending.
-  std::vector<std::pair<LinkId, double>> inline_bytes;
 };
 
 [[nodiscard]] PlannedStep plan_execution(const PlanInputs& inputs);
