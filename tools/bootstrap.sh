@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build python3 libboost-graph-dev libeigen3-dev libfmt-dev libexpected-dev
   libyaml-cpp-dev nlohmann-json3-dev libcli11-dev zlib1g-dev librandom123-dev libgtest-dev libgmock-dev
-  librapidcheck-dev)
+  librapidcheck-dev libvalijson-dev)
 
 # apt-get asks the network even if nothing is missing; dpkg knows for free.
 missing=()
@@ -32,5 +32,5 @@ echo "== build"
 cmake --preset release -DFORETRAIN_WERROR=$werror "${launcher[@]}"
 cmake --build build --target foretrain
 
-echo "== GPT-3 175B on 512 A100s, as published for Megatron-LM"
+echo "== GPT-3 175B on 64 A100s of Selene, as measured with Megatron-LM"
 build/tools/foretrain/foretrain run scenarios/published/megatron-175b-selene-64xa100.yaml
