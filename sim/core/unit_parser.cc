@@ -449,7 +449,7 @@ UnitResult<double> parse_percent(std::string_view text) {
                  write_one(measure->number, "%"));
   }
   // 0.5 may be a fraction or half a percent: name both.
-  const UnitResult<double> hundredfold = to_real(*measure, 2, 1);
+  UnitResult<double> hundredfold = to_real(*measure, 2, 1);
   if (!hundredfold) return hundredfold;
   return error(fmt::format("{} needs a unit", quote(measure->number.text)),
                fmt::format("write \"{} %\" or \"{:g} %\"", measure->number.text, *hundredfold));

@@ -27,6 +27,8 @@ def run(command, binaries):
                           capture_output=True, timeout=300, check=False)
     if done.returncode not in GOOD_EXITS:
         sys.exit(f"error: '{command}' ended with {done.returncode}:\n{done.stderr}")
+    if not done.stdout.strip():  # the left end of a pipe failed
+        sys.exit(f"error: '{command}' printed nothing:\n{done.stderr}")
     return done.stdout
 
 
