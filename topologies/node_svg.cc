@@ -80,14 +80,10 @@ Boxes place(const Topology& topology, double end_y) {
 
 BoxStyle style_of(DeviceKind kind) {
   switch (kind) {
-    case DeviceKind::kGpu:
-      return {"#ecfdf5", "#047857", 5};
-    case DeviceKind::kNic:
-      return {"#fef3c7", "#b45309", 5};
-    case DeviceKind::kNvSwitch:
-      return {"#e0e7ff", "#4338ca", 5};
-    default:
-      return {"#e2e8f0", "#475569", 5};
+    case DeviceKind::kGpu: return {"#ecfdf5", "#047857", 5};
+    case DeviceKind::kNic: return {"#fef3c7", "#b45309", 5};
+    case DeviceKind::kNvSwitch: return {"#e0e7ff", "#4338ca", 5};
+    default: return {"#e2e8f0", "#475569", 5};
   }
 }
 

@@ -23,32 +23,23 @@ double sigma_of(const HeldOutError& error) {
 std::string gemm_efficiency_name(DataType type) {
   switch (type) {
     case DataType::kFp8:
-    case DataType::kFp4:
-      return "gemm_efficiency_fp8";
-    case DataType::kFp8Block:
-      return "gemm_efficiency_fp8_block";
-    case DataType::kFp32:
-      return "gemm_efficiency_fp32";
+    case DataType::kFp4: return "gemm_efficiency_fp8";
+    case DataType::kFp8Block: return "gemm_efficiency_fp8_block";
+    case DataType::kFp32: return "gemm_efficiency_fp32";
     case DataType::kTf32:
     case DataType::kFp16:
-    case DataType::kBf16:
-      return "gemm_efficiency_bf16";
+    case DataType::kBf16: return "gemm_efficiency_bf16";
   }
   return "gemm_efficiency_bf16";
 }
 
 AttentionImplementation library_kernel(int number) {
   switch (number) {
-    case 1:
-      return AttentionImplementation::kFlash1;
-    case 2:
-      return AttentionImplementation::kFlash2;
-    case 3:
-      return AttentionImplementation::kFlash3;
-    case 4:
-      return AttentionImplementation::kCudnn;
-    default:
-      return AttentionImplementation::kAuto;  // none: the general efficiencies serve
+    case 1: return AttentionImplementation::kFlash1;
+    case 2: return AttentionImplementation::kFlash2;
+    case 3: return AttentionImplementation::kFlash3;
+    case 4: return AttentionImplementation::kCudnn;
+    default: return AttentionImplementation::kAuto;  // none: the general efficiencies serve
   }
 }
 

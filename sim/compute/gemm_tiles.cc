@@ -55,19 +55,13 @@ double peak_flops_per_s(const GpuSpec& gpu, DataType type) {
   const double bf16 = gpu.peak_bf16.value() > 0 ? gpu.peak_bf16.value() : fp32;
   const double fp8 = gpu.peak_fp8.value() > 0 ? gpu.peak_fp8.value() : bf16;
   switch (type) {
-    case DataType::kFp32:
-      return fp32;
-    case DataType::kTf32:
-      return tf32;
-    case DataType::kFp16:
-      return fp16;
-    case DataType::kBf16:
-      return bf16;
+    case DataType::kFp32: return fp32;
+    case DataType::kTf32: return tf32;
+    case DataType::kFp16: return fp16;
+    case DataType::kBf16: return bf16;
     case DataType::kFp8:
-    case DataType::kFp8Block:
-      return fp8;
-    case DataType::kFp4:
-      return gpu.peak_fp4.value() > 0 ? gpu.peak_fp4.value() : fp8;
+    case DataType::kFp8Block: return fp8;
+    case DataType::kFp4: return gpu.peak_fp4.value() > 0 ? gpu.peak_fp4.value() : fp8;
   }
   return fp32;
 }

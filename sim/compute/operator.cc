@@ -13,16 +13,12 @@ double as_double(std::int64_t value) { return static_cast<double>(value); }
 double element_bytes(DataType type) {
   switch (type) {
     case DataType::kFp32:
-    case DataType::kTf32:
-      return 4;
+    case DataType::kTf32: return 4;
     case DataType::kFp16:
-    case DataType::kBf16:
-      return 2;
+    case DataType::kBf16: return 2;
     case DataType::kFp8:
-    case DataType::kFp8Block:
-      return 1;
-    case DataType::kFp4:
-      return 0.5;
+    case DataType::kFp8Block: return 1;
+    case DataType::kFp4: return 0.5;
   }
   return 0;
 }
@@ -60,20 +56,13 @@ FlopCount flops(const Operator& op) {
 
 std::string to_string(DataType type) {
   switch (type) {
-    case DataType::kFp32:
-      return "fp32";
-    case DataType::kTf32:
-      return "tf32";
-    case DataType::kFp16:
-      return "fp16";
-    case DataType::kBf16:
-      return "bf16";
-    case DataType::kFp8:
-      return "fp8";
-    case DataType::kFp8Block:
-      return "fp8_block";
-    case DataType::kFp4:
-      return "fp4";
+    case DataType::kFp32: return "fp32";
+    case DataType::kTf32: return "tf32";
+    case DataType::kFp16: return "fp16";
+    case DataType::kBf16: return "bf16";
+    case DataType::kFp8: return "fp8";
+    case DataType::kFp8Block: return "fp8_block";
+    case DataType::kFp4: return "fp4";
   }
   return "unknown";
 }
@@ -88,18 +77,12 @@ std::optional<DataType> parse_data_type(const std::string& text) {
 
 std::string to_string(AttentionImplementation implementation) {
   switch (implementation) {
-    case AttentionImplementation::kAuto:
-      return "auto";
-    case AttentionImplementation::kProfiled:
-      return "profiled";
-    case AttentionImplementation::kFlash1:
-      return "flash1";
-    case AttentionImplementation::kFlash2:
-      return "flash2";
-    case AttentionImplementation::kFlash3:
-      return "flash3";
-    case AttentionImplementation::kCudnn:
-      return "cudnn";
+    case AttentionImplementation::kAuto: return "auto";
+    case AttentionImplementation::kProfiled: return "profiled";
+    case AttentionImplementation::kFlash1: return "flash1";
+    case AttentionImplementation::kFlash2: return "flash2";
+    case AttentionImplementation::kFlash3: return "flash3";
+    case AttentionImplementation::kCudnn: return "cudnn";
   }
   return "unknown";
 }

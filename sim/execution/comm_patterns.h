@@ -1,5 +1,5 @@
-// Transfers as usage of links: lowering per lane or group, symmetry, and the compression of links that
-// no transfer can tell apart.
+// Transfers as usage of links: lowering per lane or group, symmetry, and the compression of links
+// that no transfer can tell apart.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct RawPattern {
   double work_bytes = 0;
   DataRate rate_cap;
   SimDuration latency{};
-  int channels = 0;              // SMs it holds on each GPU
+  int channels = 0;  // SMs it holds on each GPU
 };
 
 /// All transfers of a template: one per lane (pipeline) or per group of the family.
@@ -31,16 +31,16 @@ struct PatternClass {
 /// Sum of the instances' usage, slowest cap, longest latency: all of them advancing together.
 [[nodiscard]] RawPattern unite(const PatternClass& pattern_class);
 
-/// True if within every class all instances meet links that look the same, so that folding them into one
-/// is exact: the partition of transfers by class and of links by colour is equitable.
+/// True if within every class all instances meet links that look the same, so that folding them
+/// into one is exact: the partition of transfers by class and of links by colour is equitable.
 [[nodiscard]] bool is_symmetric(const std::vector<PatternClass>& classes,
                                 const LinkCapacities& capacities);
 
 /// Links with equal columns (same patterns, same weights) become one, with the least capacity.
 struct CompressedLinks {
-  std::vector<CommPattern> patterns;             // on compressed links
+  std::vector<CommPattern> patterns;  // on compressed links
   LinkCapacities capacities;
-  std::vector<std::vector<LinkId>> members;      // by compressed link
+  std::vector<std::vector<LinkId>> members;  // by compressed link
 };
 [[nodiscard]] CompressedLinks compress_links(const std::vector<std::vector<LinkShare>>& usages,
                                              const LinkCapacities& capacities);

@@ -25,14 +25,14 @@ struct CommPattern {
 
 /// One transfer: a pipeline message or a collective.
 struct CommOp {
-  int pattern = -1;           // -1: nothing moves, only latency and rendezvous
+  int pattern = -1;  // -1: nothing moves, only latency and rendezvous
   double work_bytes = 0;
   DataRate rate_cap;
   SimDuration latency{};
   TimeKind kind = TimeKind::kData;
-  float compute_slowdown = 1; // factor on overlapped compute of its members
-  int group = 0;              // members: ExecutionPlan::groups[group]
-  int needed = 1;             // arrivals (kStart instructions) before it may begin
+  float compute_slowdown = 1;  // factor on overlapped compute of its members
+  int group = 0;               // members: ExecutionPlan::groups[group]
+  int needed = 1;              // arrivals (kStart instructions) before it may begin
 };
 
 enum class InstructionKind : std::uint8_t { kCompute, kStart, kWait };

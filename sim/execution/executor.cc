@@ -10,8 +10,8 @@
 namespace foretrain {
 namespace {
 
-/// End of a compute segment, or of an op that moves nothing. Ordered by (time, phase, entity): ops before
-/// actors, so that what finishes at an instant is seen by those who start at it.
+/// End of a compute segment, or of an op that moves nothing. Ordered by (time, phase, entity): ops
+/// before actors, so that what finishes at an instant is seen by those who start at it.
 struct Event {
   SimTime time;
   int phase = 0;  // 0 op without traffic, 1 compute segment
@@ -28,14 +28,14 @@ enum class ActorState { kReady, kComputing, kWaiting, kDone };
 struct ActorRun {
   std::size_t pc = 0;
   ActorState state = ActorState::kReady;
-  SimTime since{};              // start of the segment or of the wait
-  SimTime updated{};            // when `remaining` was last brought up to date
-  double remaining = 0;         // seconds of work left at full speed
-  double segment_total = 0;     // seconds of the whole segment at full speed
-  double slowdown = 1;          // factor now
+  SimTime since{};           // start of the segment or of the wait
+  SimTime updated{};         // when `remaining` was last brought up to date
+  double remaining = 0;      // seconds of work left at full speed
+  double segment_total = 0;  // seconds of the whole segment at full speed
+  double slowdown = 1;       // factor now
   std::uint32_t generation = 0;
   int waiting_op = -1;
-  std::vector<int> active;      // ops in flight that slow it down
+  std::vector<int> active;  // ops in flight that slow it down
 };
 
 struct OpRun {
@@ -44,7 +44,7 @@ struct OpRun {
   bool done = false;
   SimTime begin{};
   ActivityId activity;
-  int pending = 0;              // ops ordered before it that are not done
+  int pending = 0;  // ops ordered before it that are not done
   std::vector<int> successors;
 };
 
@@ -59,7 +59,8 @@ class Executor {
       ops_[position(before)].successors.push_back(after);
       ++ops_[position(after)].pending;
     }
-    for (const Actor& actor : plan.actors) total_ += static_cast<std::int64_t>(actor.program.size());
+    for (const Actor& actor : plan.actors)
+      total_ += static_cast<std::int64_t>(actor.program.size());
   }
 
   Execution run() {

@@ -1,4 +1,5 @@
-// Runs an execution plan: a discrete-event loop over actors, with the network as the only shared resource.
+// Runs an execution plan: a discrete-event loop over actors, with the network as the only shared
+// resource.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,8 @@ struct Execution {
   std::uint64_t fingerprint = 0;
 };
 
-/// Progress hook: instructions done and in all. Called a few hundred times at most; never affects results.
+/// Progress hook: instructions done and in all. Called a few hundred times at most; never affects
+/// results.
 using ProgressHook = std::function<void(std::int64_t done, std::int64_t total)>;
 
 /// Executes the plan on the given network (made for plan.capacities).

@@ -33,12 +33,13 @@ Result<Interference> load_interference(const std::string& catalog_dir) {
     const DocumentNode* entry = document->find(field.key);
     const DocumentNode* value = entry != nullptr ? entry->find("value") : nullptr;
     if (value == nullptr) {
-      problems.push_back({Severity::kError, document->location, field.key,
-                          "missing", "write `value:`, `source:` and `date:` below it"});
+      problems.push_back({Severity::kError, document->location, field.key, "missing",
+                          "write `value:`, `source:` and `date:` below it"});
       continue;
     }
     const std::string& text = value->scalar;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *field.target);
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), *field.target);
     if (error != std::errc{} || end != text.data() + text.size() || !(*field.target >= 0)) {
       problems.push_back({Severity::kError, value->location, field.key, "not a number >= 0", {}});
     }

@@ -1,5 +1,5 @@
-// How computation and communication slow each other down, and what a framework's host costs. Assumed values,
-// read from scenarios/catalog/interference.yaml.
+// How computation and communication slow each other down, and what a framework's host costs.
+// Assumed values, read from scenarios/catalog/interference.yaml.
 #pragma once
 
 #include <string>

@@ -57,12 +57,9 @@ class Interconnects {
 
 IntraNode intra_node(NodeInterconnect interconnect) {
   switch (interconnect) {
-    case NodeInterconnect::kNvSwitch:
-      return IntraNode::kNvSwitch;
-    case NodeInterconnect::kNvlinkMesh:
-      return IntraNode::kNvlinkMesh;
-    case NodeInterconnect::kPcie:
-      return IntraNode::kPcie;
+    case NodeInterconnect::kNvSwitch: return IntraNode::kNvSwitch;
+    case NodeInterconnect::kNvlinkMesh: return IntraNode::kNvlinkMesh;
+    case NodeInterconnect::kPcie: return IntraNode::kPcie;
   }
   return IntraNode::kPcie;
 }

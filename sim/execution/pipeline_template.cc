@@ -1,4 +1,5 @@
-// Steps in which each rank keeps its weights: data parallel, Megatron's 3D parallelism, ZeRO-1 and 2.
+// Steps in which each rank keeps its weights: data parallel, Megatron's 3D parallelism, ZeRO-1
+// and 2.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -11,7 +12,7 @@ namespace {
 
 struct MessageKey {
   bool forward;
-  int from_stage;   // virtual stage number of the sender
+  int from_stage;  // virtual stage number of the sender
   int microbatch;
   auto operator<=>(const MessageKey&) const = default;
 };
@@ -102,8 +103,8 @@ class PipelineBuilder {
   int output_of(int p, const PipelineUnit& unit) {
     return message(unit.forward, virtual_stage(p, unit.chunk), unit.microbatch);
   }
-  /// Megatron's batches: the send of what was computed and the receive of what comes next are issued
-  /// together and both waited for.
+  /// Megatron's batches: the send of what was computed and the receive of what comes next are
+  /// issued together and both waited for.
   void receive_blocking(int p, const PipelineUnit* done, const PipelineUnit* next) {
     if (!blocking_) return;
     const bool sends = done != nullptr && has_output(p, *done);
@@ -121,7 +122,8 @@ class PipelineBuilder {
     const int transfer = output_of(p, unit);
     start(p, transfer);
     // Without overlap the sender's compute stream waits for its own message.
-    if (!job_.options.overlap_p2p && job_.schedule == PipelineSchedule::kInterleaved) wait(p, transfer);
+    if (!job_.options.overlap_p2p && job_.schedule == PipelineSchedule::kInterleaved)
+      wait(p, transfer);
   }
 
   // ---- computation ----
@@ -229,7 +231,8 @@ class PipelineBuilder {
         job_.sharding != Sharding::kNone && job_.framework != Framework::kDeepSpeed;
     int transfer = -1;
     if (scatter) {
-      transfer = data_transfer(p, CollectiveKind::kReduceScatter, GroupFamily::kShard, size, overlapped);
+      transfer =
+          data_transfer(p, CollectiveKind::kReduceScatter, GroupFamily::kShard, size, overlapped);
       start(p, transfer);
       if (job_.shard_group > 0 && job_.shard_group < data_ranks_) {
         transfer = data_transfer(p, CollectiveKind::kAllReduce, GroupFamily::kReplica,
@@ -237,7 +240,8 @@ class PipelineBuilder {
         start(p, transfer);
       }
     } else {
-      transfer = data_transfer(p, CollectiveKind::kAllReduce, GroupFamily::kDataContext, size, overlapped);
+      transfer =
+          data_transfer(p, CollectiveKind::kAllReduce, GroupFamily::kDataContext, size, overlapped);
       start(p, transfer);
     }
     if (overlapped) {
@@ -326,7 +330,8 @@ class PipelineBuilder {
   StepTemplate step_;
   std::vector<std::vector<ChunkCost>> costs_;
   std::map<MessageKey, int> messages_;
-  std::vector<std::vector<std::pair<int, std::int64_t>>> gathers_;  // by chunk: transfer, parameters
+  std::vector<std::vector<std::pair<int, std::int64_t>>>
+      gathers_;  // by chunk: transfer, parameters
   std::vector<int> reductions_;
   std::vector<std::int64_t> late_reductions_;
   int last_data_ = -1;

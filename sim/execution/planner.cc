@@ -16,9 +16,11 @@ void ExecutionPlan::check() const {
     for (const Instruction& instruction : actor.program) {
       const std::size_t limit =
           instruction.kind == InstructionKind::kCompute ? segments.size() : ops.size();
-      FORETRAIN_ASSERT(instruction.index >= 0 && static_cast<std::size_t>(instruction.index) < limit,
-                       "instruction refers to something that exists");
-      if (instruction.kind == InstructionKind::kStart) ++arrivals[static_cast<std::size_t>(instruction.index)];
+      FORETRAIN_ASSERT(
+          instruction.index >= 0 && static_cast<std::size_t>(instruction.index) < limit,
+          "instruction refers to something that exists");
+      if (instruction.kind == InstructionKind::kStart)
+        ++arrivals[static_cast<std::size_t>(instruction.index)];
     }
   }
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -38,15 +40,14 @@ GroupFamily family_of(GroupKind kind) {
 
 /// Instances of a template: where each lane or group runs, and its ranks.
 struct TemplateInstances {
-  int base = 0;       // first op
+  int base = 0;  // first op
   int count = 1;
   int pattern_class = -1;
 };
 
 class Planner {
  public:
-  explicit Planner(const PlanInputs& inputs)
-      : in_(inputs), job_(inputs.job), layout_(inputs.job) {
+  explicit Planner(const PlanInputs& inputs) : in_(inputs), job_(inputs.job), layout_(inputs.job) {
     const auto links = in_.topology.links();
     capacities_.reserve(links.size());
     for (std::size_t l = 0; l < links.size(); ++l) {
@@ -69,7 +70,8 @@ class Planner {
     for (const auto& program : result_.step.programs) {
       unfolded += static_cast<std::int64_t>(program.size()) * lanes_;
     }
-    const bool fold = in_.fold && (symmetric || (healthy && unfolded > in_.max_unfolded_instructions));
+    const bool fold =
+        in_.fold && (symmetric || (healthy && unfolded > in_.max_unfolded_instructions));
     result_.plan.folded = fold;
     result_.plan.fold_exact = symmetric || !fold;
     instantiate(fold);
@@ -124,9 +126,8 @@ class Planner {
   RawPattern lower(CollectiveKind kind, Bytes size, const std::vector<RankId>& ranks) const {
     RawPattern pattern;
     if (ranks.size() < 2) return pattern;
-    LoweredCollective lowered =
-        in_.collectives.lower(kind, size, process_group(ranks),
-                              static_cast<std::uint64_t>(ranks.front().index()));
+    LoweredCollective lowered = in_.collectives.lower(
+        kind, size, process_group(ranks), static_cast<std::uint64_t>(ranks.front().index()));
     pattern.usage = std::move(lowered.usage);
     pattern.work_bytes = lowered.work_bytes;
     pattern.rate_cap = lowered.rate_cap;
@@ -139,9 +140,8 @@ class Planner {
     RawPattern pattern = lower(CollectiveKind::kSendRecv, size, {from, to});
     const auto label = static_cast<std::uint64_t>(from.index()) * 1'000'003U +
                        static_cast<std::uint64_t>(to.index());
-    pattern.usage = in_.router
-                        .route(in_.topology.gpu(from.index()), in_.topology.gpu(to.index()), label)
-                        .links;
+    pattern.usage =
+        in_.router.route(in_.topology.gpu(from.index()), in_.topology.gpu(to.index()), label).links;
     pattern.work_bytes = size.as_double();
     return pattern;
   }
@@ -245,8 +245,8 @@ class Planner {
         result.instances.push_back(
             lower(t.collective, t.size, all.groups[static_cast<std::size_t>(number)]));
       }
-      const auto& ranks = all.groups[static_cast<std::size_t>(
-          groups_of_stage(t.family, t.from).front())];
+      const auto& ranks =
+          all.groups[static_cast<std::size_t>(groups_of_stage(t.family, t.from).front())];
       if (ranks.size() > 1) {
         note_use("data", t.collective, t.size, ranks, slowest_seconds(result));
       }
@@ -371,9 +371,8 @@ class Planner {
     CommOp op;
     op.kind = t.kind;
     std::vector<int> members = members_of(t, instance, folded);
-    op.needed = t.scope == TransferScope::kPipeline && !t.rendezvous
-                    ? 1
-                    : static_cast<int>(members.size());
+    op.needed =
+        t.scope == TransferScope::kPipeline && !t.rendezvous ? 1 : static_cast<int>(members.size());
     op.group = group_index(std::move(members));
     if (t.scope == TransferScope::kBarrier) {
       int levels = 0;
@@ -398,7 +397,8 @@ class Planner {
   std::vector<int> members_of(const TransferTemplate& t, int instance, bool folded) {
     std::vector<int> members;
     if (t.scope == TransferScope::kBarrier) {
-      for (std::size_t a = 0; a < result_.plan.actors.size(); ++a) members.push_back(static_cast<int>(a));
+      for (std::size_t a = 0; a < result_.plan.actors.size(); ++a)
+        members.push_back(static_cast<int>(a));
       return members;
     }
     if (t.scope != TransferScope::kGroup) {
@@ -465,9 +465,9 @@ class Planner {
       summary.name = name;
       summary.size = static_cast<int>(all.groups.front().size());
       summary.groups = static_cast<int>(all.groups.size());
-      const bool in_node = std::all_of(all.groups.begin(), all.groups.end(), [&](const auto& group) {
-        return stays_in_node(group, in_.topology.gpus_per_node());
-      });
+      const bool in_node = std::all_of(
+          all.groups.begin(), all.groups.end(),
+          [&](const auto& group) { return stays_in_node(group, in_.topology.gpus_per_node()); });
       summary.crosses = summary.size == 1 ? "gpu" : (in_node ? "node" : "fabric");
       result_.groups.push_back(summary);
     };

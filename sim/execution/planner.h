@@ -24,28 +24,28 @@ struct PlanInputs {
   const CollectivePlanner& collectives;
   const ComputeModel& compute;
   const Interference& interference;
-  std::vector<double> gpu_speed;           // by GPU; empty: all 1
-  std::vector<double> link_speed;          // by link; empty: all 1
-  bool fold = true;                        // false: every rank runs
+  std::vector<double> gpu_speed;   // by GPU; empty: all 1
+  std::vector<double> link_speed;  // by link; empty: all 1
+  bool fold = true;                // false: every rank runs
   /// Asymmetric steps are unfolded by themselves up to this many instructions.
   std::int64_t max_unfolded_instructions = 2'000'000;
 };
 
 /// A process group family as it lies on the machine, for reports.
 struct GroupSummary {
-  std::string name;       // "tensor", "data"
+  std::string name;  // "tensor", "data"
   int size = 1;
   int groups = 1;
-  std::string crosses;    // "gpu" (size 1), "node", "fabric"
+  std::string crosses;  // "gpu" (size 1), "node", "fabric"
 };
 
 struct PlannedStep {
   ExecutionPlan plan;
-  StepTemplate step;                     // named costs and totals by pipeline rank
+  StepTemplate step;  // named costs and totals by pipeline rank
   std::vector<GroupSummary> groups;
   /// The choice NCCL makes for the largest call of each kind, for reports.
   struct CollectiveUse {
-    std::string purpose;                 // "tensor all_gather"
+    std::string purpose;  // "tensor all_gather"
     Bytes size;
     int ranks = 1;
     CollectiveChoice choice;

@@ -17,8 +17,8 @@ std::vector<RankId> members_of(const RankLayout& layout, const TrainingJob& job,
   const std::vector<RankId> whole = layout.group(GroupKind::kDataContext, rank);
   const std::size_t size = whole.size();
   const std::size_t shard = job.shard_group > 0 ? static_cast<std::size_t>(job.shard_group) : size;
-  const auto at = static_cast<std::size_t>(
-      std::find(whole.begin(), whole.end(), rank) - whole.begin());
+  const auto at =
+      static_cast<std::size_t>(std::find(whole.begin(), whole.end(), rank) - whole.begin());
   std::vector<RankId> members;
   if (family == GroupFamily::kShard) {
     const std::size_t first = at / shard * shard;

@@ -9,7 +9,8 @@
 namespace foretrain {
 
 /// Families of groups that the step needs. Shard and replica split the data-parallel group for
-/// hybrid sharding (HSDP); without it the shard group is the whole group and replicas are single ranks.
+/// hybrid sharding (HSDP); without it the shard group is the whole group and replicas are single
+/// ranks.
 enum class GroupFamily { kTensor, kContext, kDataContext, kShard, kReplica };
 
 struct RankGroups {
@@ -21,8 +22,8 @@ struct RankGroups {
 [[nodiscard]] RankGroups make_groups(const RankLayout& layout, const TrainingJob& job,
                                      GroupFamily family);
 
-/// "node" if no group leaves a node, else "leaf", "spine" or "core": the highest switch tier crossed by
-/// any pair of neighbours; `topology` numbers GPUs as ranks.
+/// "node" if no group leaves a node, else "leaf", "spine" or "core": the highest switch tier
+/// crossed by any pair of neighbours; `topology` numbers GPUs as ranks.
 [[nodiscard]] bool stays_in_node(const std::vector<RankId>& group, int gpus_per_node);
 
 }  // namespace foretrain

@@ -17,11 +17,12 @@ class ShardedBuilder {
     chunk_ = cost_chunks(job_, coster_, step_).front().front();
     const auto micro_batches = job_.accumulation();
     const std::int64_t shard_ranks =
-        job_.shard_group > 0 ? job_.shard_group
-                             : static_cast<std::int64_t>(job_.parallel.data) * job_.parallel.context;
+        job_.shard_group > 0
+            ? job_.shard_group
+            : static_cast<std::int64_t>(job_.parallel.data) * job_.parallel.context;
     sharded_ = shard_ranks > 1;
-    replicated_ = job_.shard_group > 0 &&
-                  job_.shard_group < job_.parallel.data * job_.parallel.context;
+    replicated_ =
+        job_.shard_group > 0 && job_.shard_group < job_.parallel.data * job_.parallel.context;
     if (sharded_) next_gather_ = start(gather(0));
     for (std::int64_t i = 0; i < micro_batches; ++i) micro_batch(i + 1 == micro_batches);
     for (const int transfer : pending_) wait(transfer);
@@ -48,7 +49,8 @@ class ShardedBuilder {
     transfer.size = size;
     transfer.kind = TimeKind::kData;
     transfer.overlapped = true;
-    // All collectives of one process group share NCCL's stream, in the order in which they are issued.
+    // All collectives of one process group share NCCL's stream, in the order in which they are
+    // issued.
     transfer.after = last_;
     last_ = add_transfer(step_, transfer);
     return last_;
@@ -82,7 +84,8 @@ class ShardedBuilder {
   void reduce(std::int64_t parameters) {
     const Bytes size{parameters * job_.options.gradient_bytes};
     int transfer = -1;
-    if (sharded_) transfer = start(collective(CollectiveKind::kReduceScatter, GroupFamily::kShard, size));
+    if (sharded_)
+      transfer = start(collective(CollectiveKind::kReduceScatter, GroupFamily::kShard, size));
     if (replicated_) {
       transfer = start(collective(CollectiveKind::kAllReduce, GroupFamily::kReplica,
                                   divide_up(size, job_.shard_group)));

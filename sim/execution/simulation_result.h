@@ -37,7 +37,9 @@ inline constexpr std::size_t kNumTimeKinds = 11;
 /// Seconds by kind.
 class TimeBreakdown {
  public:
-  [[nodiscard]] double& operator[](TimeKind kind) { return seconds_[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] double& operator[](TimeKind kind) {
+    return seconds_[static_cast<std::size_t>(kind)];
+  }
   [[nodiscard]] double operator[](TimeKind kind) const {
     return seconds_[static_cast<std::size_t>(kind)];
   }
@@ -78,20 +80,20 @@ struct StageSummary {
 struct SimulationResult {
   Outcome outcome = Outcome::kCompleted;
   SimDuration step_time{};
-  TimeBreakdown breakdown;              // of the busiest rank; sums to the step time
+  TimeBreakdown breakdown;  // of the busiest rank; sums to the step time
   int reported_pipeline_rank = 0;
   std::vector<StageSummary> stages;
-  std::vector<NamedCost> named_costs;   // of the reported rank, largest first
-  std::vector<LinkTraffic> links;       // busiest first, at most 32
-  double gemm_relative_sigma = 0;       // of the compute model, weighted by time
+  std::vector<NamedCost> named_costs;  // of the reported rank, largest first
+  std::vector<LinkTraffic> links;      // busiest first, at most 32
+  double gemm_relative_sigma = 0;      // of the compute model, weighted by time
   double attention_relative_sigma = 0;
   double other_relative_sigma = 0;
-  bool extrapolated = false;            // some operator lies outside what was measured
-  bool folded = true;                   // ranks that cannot be told apart ran once
-  bool fold_exact = true;               // false: the slowest path of a class stands for all of it
-  std::int64_t actors = 0;              // rank classes (or ranks) simulated
+  bool extrapolated = false;  // some operator lies outside what was measured
+  bool folded = true;         // ranks that cannot be told apart ran once
+  bool fold_exact = true;     // false: the slowest path of a class stands for all of it
+  std::int64_t actors = 0;    // rank classes (or ranks) simulated
   std::int64_t events = 0;
-  std::uint64_t fingerprint = 0;        // over (time, entity, kind) of every event
+  std::uint64_t fingerprint = 0;  // over (time, entity, kind) of every event
 };
 
 }  // namespace foretrain

@@ -59,11 +59,13 @@ class ChunkCoster {
       return std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0});
     };
     if (contents.embedding) {
-      chunk.pieces.push_back(make_piece(embedding_program(job_), sum(embedding_tensors(job_)), coster_));
+      chunk.pieces.push_back(
+          make_piece(embedding_program(job_), sum(embedding_tensors(job_)), coster_));
     }
     for (int i = 0; i < contents.layers; ++i) chunk.pieces.push_back(layer(contents, i));
     if (contents.head) {
-      chunk.pieces.push_back(make_piece(head_program(job_), sum(head_tensors(job_, contents)), coster_));
+      chunk.pieces.push_back(
+          make_piece(head_program(job_), sum(head_tensors(job_, contents)), coster_));
     }
     for (const ChunkPiece& piece : chunk.pieces) {
       chunk.forward.add(piece.forward);
@@ -117,8 +119,9 @@ void append_optimizer(const TrainingJob& job, UnitCoster& coster, std::int64_t p
   const std::int64_t shards =
       job.sharding == Sharding::kNone
           ? 1
-          : (job.shard_group > 0 ? job.shard_group
-                                 : static_cast<std::int64_t>(job.parallel.data) * job.parallel.context);
+          : (job.shard_group > 0
+                 ? job.shard_group
+                 : static_cast<std::int64_t>(job.parallel.data) * job.parallel.context);
   const ProgramCost cost =
       coster.cost(optimizer_program(job, parameters, (parameters + shards - 1) / shards));
   Segment segment = coster.segment(cost);

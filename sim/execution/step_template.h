@@ -1,5 +1,5 @@
-// The step of each pipeline rank before it is bound to ranks or classes: programs of computation and
-// transfers, in which a transfer is named once for all ranks that take part in it.
+// The step of each pipeline rank before it is bound to ranks or classes: programs of computation
+// and transfers, in which a transfer is named once for all ranks that take part in it.
 #pragma once
 
 #include <optional>
@@ -13,32 +13,32 @@
 namespace foretrain {
 
 enum class TransferScope {
-  kPipeline,   // from one pipeline rank to another, lane by lane
-  kGroup,      // a collective of each group of a family within one pipeline rank
-  kEnds,       // all-reduce between first and last pipeline rank, lane by lane (tied embedding)
-  kBarrier,    // rendezvous of all ranks
+  kPipeline,  // from one pipeline rank to another, lane by lane
+  kGroup,     // a collective of each group of a family within one pipeline rank
+  kEnds,      // all-reduce between first and last pipeline rank, lane by lane (tied embedding)
+  kBarrier,   // rendezvous of all ranks
 };
 
 /// A transfer of the step, for all lanes (tensor, context, data coordinates) at once.
 struct TransferTemplate {
   TransferScope scope = TransferScope::kPipeline;
-  int from = 0, to = 0;                         // pipeline ranks; kGroup: from = to = its stage
+  int from = 0, to = 0;  // pipeline ranks; kGroup: from = to = its stage
   CollectiveKind collective = CollectiveKind::kSendRecv;
   GroupFamily family = GroupFamily::kDataContext;
-  Bytes size;                                   // as nccl-tests counts it
+  Bytes size;  // as nccl-tests counts it
   TimeKind kind = TimeKind::kPipeline;
-  bool rendezvous = false;                      // both sides must arrive (blocking send and receive)
-  bool overlapped = false;                      // runs beside computation: slows it down
-  int after = -1;                               // transfer whose communicator stream it follows
+  bool rendezvous = false;  // both sides must arrive (blocking send and receive)
+  bool overlapped = false;  // runs beside computation: slows it down
+  int after = -1;           // transfer whose communicator stream it follows
 };
 
 struct StepTemplate {
   std::vector<Segment> segments;
   std::vector<TransferTemplate> transfers;
-  std::vector<std::vector<Instruction>> programs;    // by pipeline rank
-  std::vector<std::vector<NamedCost>> named_costs;   // by pipeline rank, whole step, largest first
+  std::vector<std::vector<Instruction>> programs;   // by pipeline rank
+  std::vector<std::vector<NamedCost>> named_costs;  // by pipeline rank, whole step, largest first
   /// Sums over the busiest pipeline rank, for the interval.
-  std::vector<ProgramCost> totals;                   // by pipeline rank
+  std::vector<ProgramCost> totals;  // by pipeline rank
 };
 
 /// Costs and parameter counts of one part of a chunk, in forward order: embedding, layers, head.
@@ -61,8 +61,8 @@ struct ChunkCost {
                                                               UnitCoster& coster,
                                                               StepTemplate& step);
 
-/// Step of a job whose weights stay on each rank (DDP, Megatron, ZeRO-1 and 2, pipelines of all kinds; with
-/// sharded parameters and a pipeline the weights are gathered once a step).
+/// Step of a job whose weights stay on each rank (DDP, Megatron, ZeRO-1 and 2, pipelines of all
+/// kinds; with sharded parameters and a pipeline the weights are gathered once a step).
 [[nodiscard]] StepTemplate pipeline_template(const TrainingJob& job, UnitCoster& coster,
                                              const Interference& interference);
 /// Step of a job without pipeline whose parameters are sharded (FSDP, ZeRO-3): units are gathered

@@ -12,13 +12,26 @@ std::vector<double> operator_key(const Operator& op) {
         using T = std::decay_t<decltype(o)>;
         const auto number = [](auto v) { return static_cast<double>(v); };
         if constexpr (std::is_same_v<T, GemmOp>) {
-          return {1, number(o.m), number(o.n), number(o.k), number(o.batch),
-                  number(static_cast<int>(o.type)), o.accumulate ? 1.0 : 0.0};
+          return {1,
+                  number(o.m),
+                  number(o.n),
+                  number(o.k),
+                  number(o.batch),
+                  number(static_cast<int>(o.type)),
+                  o.accumulate ? 1.0 : 0.0};
         } else if constexpr (std::is_same_v<T, AttentionOp>) {
-          return {2, number(o.batch), number(o.query_length), number(o.key_length),
-                  number(o.heads), number(o.kv_heads), number(o.head_dim),
-                  number(o.value_head_dim), number(o.window), o.causal ? 1.0 : 0.0,
-                  o.backward ? 1.0 : 0.0, number(static_cast<int>(o.type)),
+          return {2,
+                  number(o.batch),
+                  number(o.query_length),
+                  number(o.key_length),
+                  number(o.heads),
+                  number(o.kv_heads),
+                  number(o.head_dim),
+                  number(o.value_head_dim),
+                  number(o.window),
+                  o.causal ? 1.0 : 0.0,
+                  o.backward ? 1.0 : 0.0,
+                  number(static_cast<int>(o.type)),
                   number(static_cast<int>(o.implementation))};
         } else {
           return {3, o.bytes_read, o.bytes_written, number(o.launches)};
@@ -68,8 +81,7 @@ void ProgramCost::add(const ProgramCost& other) {
   const double before = seconds.total();
   const double added = other.seconds.total();
   if (before + added > 0) {
-    slowdown_share =
-        (slowdown_share * before + other.slowdown_share * added) / (before + added);
+    slowdown_share = (slowdown_share * before + other.slowdown_share * added) / (before + added);
   }
   seconds.add(other.seconds);
   launches += other.launches;
@@ -104,8 +116,7 @@ ProgramCost UnitCoster::cost(const Program& program) {
     }
   }
   const double total = cost.seconds.total();
-  const double tensor_core =
-      cost.seconds[TimeKind::kGemm] + cost.seconds[TimeKind::kAttention];
+  const double tensor_core = cost.seconds[TimeKind::kGemm] + cost.seconds[TimeKind::kAttention];
   cost.slowdown_share = total > 0 ? tensor_core / total : 0;
   return cost;
 }
@@ -162,9 +173,9 @@ void UnitCoster::add_collective(const Program& program, std::size_t at, ProgramC
               std::min(collective.seconds, adjacent) / kChunks;
   } else if (step.beside_next > 0) {
     const double compute = beside_seconds(program, at, step.beside_next);
-    const double alpha = std::max(compute_.gemm_slowdown(std::min(collective.channels,
-                                                                  interference_.max_sms)),
-                                  interference_.memory_slowdown);
+    const double alpha =
+        std::max(compute_.gemm_slowdown(std::min(collective.channels, interference_.max_sms)),
+                 interference_.memory_slowdown);
     exposed = overlapped_seconds(compute, collective.seconds, alpha,
                                  interference_.communication_slowdown) -
               compute;
@@ -178,9 +189,8 @@ Segment UnitCoster::segment(const ProgramCost& cost) const {
   Segment segment;
   segment.seconds = cost.seconds;
   segment.slowdown_share = cost.slowdown_share;
-  const double per_launch = options_.host_seconds_per_launch > 0
-                                ? options_.host_seconds_per_launch
-                                : compute_.launch_seconds();
+  const double per_launch = options_.host_seconds_per_launch > 0 ? options_.host_seconds_per_launch
+                                                                 : compute_.launch_seconds();
   const double host = per_launch * cost.launches;
   const double gpu = cost.seconds.total();
   if (host > gpu) segment.seconds[TimeKind::kHost] += host - gpu;

@@ -14,8 +14,8 @@
 
 namespace foretrain {
 
-/// Time of an inline collective (tensor or context parallel) on the machine, as if all groups of its kind
-/// ran it at once, and the SMs it holds.
+/// Time of an inline collective (tensor or context parallel) on the machine, as if all groups of
+/// its kind ran it at once, and the SMs it holds.
 struct InlineCollective {
   double seconds = 0;
   int channels = 0;
@@ -25,10 +25,10 @@ using InlineCollectiveCost = std::function<InlineCollective(const CollectiveOp&)
 /// Sums of a program's cost, before it becomes a segment.
 struct ProgramCost {
   TimeBreakdown seconds;
-  double slowdown_share = 0;          // GEMM and attention seconds / total
+  double slowdown_share = 0;  // GEMM and attention seconds / total
   int launches = 0;
-  std::vector<NamedCost> named;       // by step name, in program order, merged
-  double gemm_sigma_seconds = 0;      // sum of time * relative sigma
+  std::vector<NamedCost> named;   // by step name, in program order, merged
+  double gemm_sigma_seconds = 0;  // sum of time * relative sigma
   double attention_sigma_seconds = 0;
   double other_sigma_seconds = 0;
   bool extrapolated = false;

@@ -49,7 +49,8 @@ FieldSource read_source(const DocumentNode& map, const std::string& path,
   source.date = reader.text("date");
   source.basis = reader.optional_choice("basis", {"read", "recalled", "assumed"}, "read");
   if (!source.date.empty() && !is_iso_date(source.date)) {
-    reader.report("date", fmt::format("must be a date such as 2026-12-01, not \"{}\"", source.date));
+    reader.report("date",
+                  fmt::format("must be a date such as 2026-12-01, not \"{}\"", source.date));
   }
   reader.finish();
   return source;
@@ -152,8 +153,8 @@ std::vector<Spec> read_file(const std::string& dir, const std::string& section, 
   for (const DocumentEntry& item : entries->entries) {
     const std::string path = section + "." + item.key;
     if (!is_catalog_name(item.key)) {
-      diagnostics.push_back(Diagnostic{Severity::kError, item.key_location, path,
-                                       "a name has only a-z, 0-9, '-' and '.'", {}});
+      diagnostics.push_back(Diagnostic{
+          Severity::kError, item.key_location, path, "a name has only a-z, 0-9, '-' and '.'", {}});
     }
     EntryReader entry{item.value, path, diagnostics};
     if (item.value.kind != DocumentNode::Kind::kMap) continue;  // already reported

@@ -18,8 +18,8 @@ EntryReader::EntryReader(const DocumentNode& map, std::string path, Diagnostics&
 
 void EntryReader::add(const SourceLocation& at, std::string path, std::string message,
                       std::string hint) {
-  diagnostics_.push_back(Diagnostic{Severity::kError, at, std::move(path), std::move(message),
-                                    std::move(hint)});
+  diagnostics_.push_back(
+      Diagnostic{Severity::kError, at, std::move(path), std::move(message), std::move(hint)});
 }
 
 const DocumentNode* EntryReader::scalar(std::string_view key, bool required) {

@@ -69,8 +69,7 @@ class EntryReader {
                          UnitResult<T> (*parse)(std::string_view)) {
     auto result = parse(node.scalar);
     if (result) return *result;
-    add(node.location, path_ + "." + std::string{key}, result.error().message,
-        result.error().hint);
+    add(node.location, path_ + "." + std::string{key}, result.error().message, result.error().hint);
     return T{};
   }
 

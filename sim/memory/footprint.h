@@ -11,7 +11,8 @@
 namespace foretrain {
 
 struct MemoryItem {
-  std::string name;  // weights | gradients | optimizer | activations | temporary | logits | nccl | context | fragmentation
+  std::string name;  // weights | gradients | optimizer | activations | temporary | logits | nccl |
+                     // context | fragmentation
   Bytes size;
 };
 
@@ -20,7 +21,7 @@ struct MemoryFootprint {
   Bytes peak;                     // sum of the items
   Bytes limit;                    // the GPU's memory
   int pipeline_rank = 0;          // the fullest one
-  std::string phase;              // where the peak is: "first backward", "last stage loss", "optimizer" …
+  std::string phase;  // where the peak is: "first backward", "last stage loss", "optimizer" …
   [[nodiscard]] bool fits() const { return peak <= limit; }
 };
 

@@ -219,7 +219,8 @@ struct MetricLookup::Tree {
   Json json;
 };
 
-MetricLookup::MetricLookup(const RunReport& report) : tree_(std::make_unique<Tree>(Tree{build(report)})) {}
+MetricLookup::MetricLookup(const RunReport& report)
+    : tree_(std::make_unique<Tree>(Tree{build(report)})) {}
 MetricLookup::~MetricLookup() = default;
 
 std::optional<MetricValue> MetricLookup::find(const std::string& path) const {

@@ -13,7 +13,8 @@ namespace foretrain {
 /// The whole result, indented, with a final newline. Identical bytes for identical reports.
 [[nodiscard]] std::string to_json(const RunReport& report);
 
-/// The value at a dotted path of the result ("step.time_s", "memory.items_bytes.weights", "outcome").
+/// The value at a dotted path of the result ("step.time_s", "memory.items_bytes.weights",
+/// "outcome").
 struct MetricValue {
   std::optional<double> number;
   std::optional<std::string> text;

@@ -1,4 +1,5 @@
-// A finished run as it is reported: what `foretrain run` prints and writes. Plain data, made by sim/run.
+// A finished run as it is reported: what `foretrain run` prints and writes. Plain data, made by
+// sim/run.
 #pragma once
 
 #include <optional>
@@ -18,8 +19,8 @@ struct RunManifest {
   std::string version;
   std::string scenario_file;
   std::uint64_t scenario_fingerprint = 0;
-  std::string profile;      // provenance of the compute model
-  std::string fidelity;     // ideal | fluid
+  std::string profile;   // provenance of the compute model
+  std::string fidelity;  // ideal | fluid
   std::uint64_t seed = 1;
   bool folded = true, fold_exact = true;
   std::int64_t actors = 0, events = 0;
@@ -34,14 +35,14 @@ struct Throughput {
   double tokens_per_s = 0, tokens_per_s_per_gpu = 0;
   double model_flops_per_s_per_gpu = 0;
   double mfu = 0, hfu = 0;
-  double peak_flops_per_s = 0;       // the peak that mfu divides by
-  std::string peak_name;             // "bf16 dense"
-  double mfu_full_attention = 0;     // the other convention: the whole square of scores
+  double peak_flops_per_s = 0;    // the peak that mfu divides by
+  std::string peak_name;          // "bf16 dense"
+  double mfu_full_attention = 0;  // the other convention: the whole square of scores
 };
 
 struct LinkReport {
-  std::string name;    // "node0/gpu3 -> node0/nvswitch"
-  std::string tier;    // nvlink | pcie | host | leaf-spine | spine-core
+  std::string name;  // "node0/gpu3 -> node0/nvswitch"
+  std::string tier;  // nvlink | pcie | host | leaf-spine | spine-core
   double bandwidth_bytes_per_s = 0;
   double bytes = 0;
   double utilization = 0;
@@ -64,16 +65,16 @@ struct CollectiveReport {
 
 /// One thing that bounds the step.
 struct Bound {
-  std::string what;        // "MLP GEMMs"
+  std::string what;  // "MLP GEMMs"
   double seconds = 0;
-  double fraction = 0;     // of the step
-  std::string remedy;      // what usually moves it
+  double fraction = 0;  // of the step
+  std::string remedy;   // what usually moves it
 };
 
 /// The same object in every command (interfaces).
 struct Finding {
-  std::string id;          // kebab-case, stable
-  std::string severity;    // note | warning | problem
+  std::string id;        // kebab-case, stable
+  std::string severity;  // note | warning | problem
   std::string title, evidence, cause;
   std::optional<std::string> patch;
   std::string verify;
@@ -81,7 +82,7 @@ struct Finding {
 
 struct ExpectationResult {
   std::string metric;
-  std::string expected;    // "7.6 within 10 %"
+  std::string expected;  // "7.6 within 10 %"
   std::string actual;
   double relative_error = 0;
   bool holds = false;

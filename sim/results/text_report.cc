@@ -93,11 +93,13 @@ class TextReport {
             fmt::format("   90 % interval {} … {}\n", format_seconds(r_.step_interval.low),
                         format_seconds(r_.step_interval.high));
     const Throughput& t = r_.throughput;
-    out_ += fmt::format("  {} tokens/s, {} per GPU · MFU {:.1f} %, HFU {:.1f} % of {:.0f} TFLOP/s {}\n",
-                        grouped(t.tokens_per_s), grouped(t.tokens_per_s_per_gpu), t.mfu * 100,
-                        t.hfu * 100, t.peak_flops_per_s / 1e12, t.peak_name);
-    out_ += dim(fmt::format("  (MFU counts causal attention; {:.1f} % if the whole square counts)\n",
-                            t.mfu_full_attention * 100));
+    out_ +=
+        fmt::format("  {} tokens/s, {} per GPU · MFU {:.1f} %, HFU {:.1f} % of {:.0f} TFLOP/s {}\n",
+                    grouped(t.tokens_per_s), grouped(t.tokens_per_s_per_gpu), t.mfu * 100,
+                    t.hfu * 100, t.peak_flops_per_s / 1e12, t.peak_name);
+    out_ +=
+        dim(fmt::format("  (MFU counts causal attention; {:.1f} % if the whole square counts)\n",
+                        t.mfu_full_attention * 100));
   }
 
   static const char* kind_label(TimeKind kind) {
@@ -179,19 +181,22 @@ class TextReport {
       title("Busiest links");
       for (std::size_t i = 0; i < std::min(most, r_.links.size()); ++i) {
         const LinkReport& link = r_.links[i];
-        out_ += fmt::format("  {:<44} {:<11} {:>9} of {:>9}  {:>5.1f} %\n", link.name, link.tier,
-                            format_bytes(Bytes{std::llround(link.bytes)}),
-                            format_byte_rate(DataRate::from_bytes_per_second(link.bandwidth_bytes_per_s)),
-                            link.utilization * 100);
+        out_ += fmt::format(
+            "  {:<44} {:<11} {:>9} of {:>9}  {:>5.1f} %\n", link.name, link.tier,
+            format_bytes(Bytes{std::llround(link.bytes)}),
+            format_byte_rate(DataRate::from_bytes_per_second(link.bandwidth_bytes_per_s)),
+            link.utilization * 100);
       }
     }
     if (r_.collectives.empty()) return;
     title("Collectives, as NCCL would run them");
-    for (std::size_t i = 0; i < std::min<std::size_t>(o_.all ? 1000 : 6, r_.collectives.size()); ++i) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(o_.all ? 1000 : 6, r_.collectives.size());
+         ++i) {
       const CollectiveReport& c = r_.collectives[i];
-      out_ += fmt::format("  {:<24} {:>10} over {:>5} ranks  {:<9} {:<6} {:>3} channels  {:>9} alone\n",
-                          c.purpose, format_bytes(Bytes{std::llround(c.size_bytes)}), c.ranks,
-                          c.algorithm, c.protocol, c.channels, format_seconds(c.seconds_alone));
+      out_ +=
+          fmt::format("  {:<24} {:>10} over {:>5} ranks  {:<9} {:<6} {:>3} channels  {:>9} alone\n",
+                      c.purpose, format_bytes(Bytes{std::llround(c.size_bytes)}), c.ranks,
+                      c.algorithm, c.protocol, c.channels, format_seconds(c.seconds_alone));
     }
   }
 
@@ -199,7 +204,8 @@ class TextReport {
     if (r_.findings.empty()) return;
     title("Notes");
     for (const Finding& finding : r_.findings) {
-      const char* color = finding.severity == "problem" ? "31" : (finding.severity == "warning" ? "33" : "2");
+      const char* color =
+          finding.severity == "problem" ? "31" : (finding.severity == "warning" ? "33" : "2");
       out_ += fmt::format("  {} {}\n", paint(color, finding.severity + ":"), finding.title);
       if (!finding.evidence.empty()) out_ += dim("    " + finding.evidence) + "\n";
     }

@@ -17,8 +17,8 @@ std::string largest_operations(const RunReport& report, TimeKind kind) {
   int shown = 0;
   for (const NamedCost& cost : report.costs) {
     if (cost.kind != kind || total <= 0 || shown == 3) continue;
-    text += fmt::format("{}{} {:.0f} %", shown == 0 ? "" : ", ", cost.name,
-                        cost.seconds / total * 100);
+    text +=
+        fmt::format("{}{} {:.0f} %", shown == 0 ? "" : ", ", cost.name, cost.seconds / total * 100);
     ++shown;
   }
   return text;
@@ -52,9 +52,7 @@ Bound describe(const RunReport& report, TimeKind kind) {
       bound.what = "context-parallel communication";
       bound.remedy = "a smaller context degree";
       break;
-    case TimeKind::kExpert:
-      bound.what = "expert-parallel communication";
-      break;
+    case TimeKind::kExpert: bound.what = "expert-parallel communication"; break;
     case TimeKind::kPipeline:
       bound.what = "pipeline messages on the critical path";
       bound.remedy = "overlap them (virtual_stages with overlapped sends)";
@@ -93,10 +91,14 @@ void fill_bounds(const Scenario& /*scenario*/, RunReport& report) {
                    [](const Bound& a, const Bound& b) { return a.seconds > b.seconds; });
   if (bounds.size() > kShown) bounds.resize(kShown);
   for (const Bound& bound : bounds) {
-    report.findings.push_back({"bound-by-" + std::to_string(report.findings.size() + 1), "note",
-                               fmt::format("{}: {:.1f} % of the step", bound.what,
-                                           bound.fraction * 100),
-                               {}, bound.remedy, std::nullopt, {}});
+    report.findings.push_back(
+        {"bound-by-" + std::to_string(report.findings.size() + 1),
+         "note",
+         fmt::format("{}: {:.1f} % of the step", bound.what, bound.fraction * 100),
+         {},
+         bound.remedy,
+         std::nullopt,
+         {}});
   }
   report.bounds = std::move(bounds);
 }
@@ -113,7 +115,10 @@ void fill_findings(const Scenario& scenario, RunReport& report) {
     report.findings.push_back({"scenario-note",
                                note.severity == Severity::kWarning ? "warning" : "note",
                                note.path.empty() ? note.message : note.path + ": " + note.message,
-                               note.hint, {}, std::nullopt, {}});
+                               note.hint,
+                               {},
+                               std::nullopt,
+                               {}});
   }
 }
 

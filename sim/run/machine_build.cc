@@ -43,8 +43,9 @@ Diagnostics apply_faults(const Scenario& scenario, Machine& machine) {
     }
     const std::vector<LinkId> links = links_between(*machine.topology, fault.link);
     if (links.empty()) {
-      problems.push_back(fault_problem(scenario, fmt::format("there is no link '{}'", fault.link),
-                                       "name two devices, as `foretrain topo --dot` prints them: leaf3/spine1"));
+      problems.push_back(
+          fault_problem(scenario, fmt::format("there is no link '{}'", fault.link),
+                        "name two devices, as `foretrain topo --dot` prints them: leaf3/spine1"));
       continue;
     }
     machine.link_speed.resize(machine.topology->links().size(), 1.0);
@@ -90,9 +91,9 @@ Result<Machine> build_machine(const Scenario& scenario, const std::string& data_
   options.routing = scenario.cluster.fabric.routing;
   options.seed = scenario.seed;
   machine.router = std::make_unique<Router>(*machine.topology, options);
-  machine.collectives = std::make_unique<CollectivePlanner>(
-      *machine.topology, *machine.router, nccl_machine(scenario.cluster.node), scenario.nccl,
-      std::move(*tables));
+  machine.collectives = std::make_unique<CollectivePlanner>(*machine.topology, *machine.router,
+                                                            nccl_machine(scenario.cluster.node),
+                                                            scenario.nccl, std::move(*tables));
   const Diagnostics problems = apply_faults(scenario, machine);
   if (!problems.empty()) return tl::make_unexpected(problems);
   return machine;

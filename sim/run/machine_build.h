@@ -15,18 +15,18 @@
 namespace foretrain {
 
 struct Machine {
-  std::unique_ptr<Topology> topology;   // on the heap: router and planner point to it
+  std::unique_ptr<Topology> topology;  // on the heap: router and planner point to it
   std::unique_ptr<Router> router;
   std::unique_ptr<CollectivePlanner> collectives;
-  std::vector<double> gpu_speed;        // empty unless the scenario has slow GPUs
-  std::vector<double> link_speed;       // empty unless the scenario has slow links
+  std::vector<double> gpu_speed;   // empty unless the scenario has slow GPUs
+  std::vector<double> link_speed;  // empty unless the scenario has slow links
 };
 
 /// Builds what a cluster is made of; faults that name no GPU or link are diagnostics.
 [[nodiscard]] Result<Machine> build_machine(const Scenario& scenario, const std::string& data_dir);
 /// The scenario's profile, or catalog rates.
-[[nodiscard]] Result<std::unique_ptr<ComputeModel>> build_compute_model(const Scenario& scenario,
-                                                                        const std::string& data_dir);
+[[nodiscard]] Result<std::unique_ptr<ComputeModel>> build_compute_model(
+    const Scenario& scenario, const std::string& data_dir);
 /// What NCCL's planner needs to know of a node.
 [[nodiscard]] NcclMachine nccl_machine(const NodeSpec& node);
 

@@ -55,9 +55,9 @@ void fill_links(const Topology& topology, const ExecutionPlan& plan, const Execu
   if (used.size() > kMostLinks) used.resize(kMostLinks);
   for (const Used& use : used) {
     const Link& link = topology.link(use.link);
-    report.links.push_back({topology.device(link.from).name + " -> " + topology.device(link.to).name,
-                            tier_name(link), link.bandwidth.bytes_per_second(), use.bytes,
-                            use.utilization});
+    report.links.push_back(
+        {topology.device(link.from).name + " -> " + topology.device(link.to).name, tier_name(link),
+         link.bandwidth.bytes_per_second(), use.bytes, use.utilization});
   }
 }
 
@@ -77,26 +77,28 @@ void fill_throughput(const Scenario& scenario, RunReport& report) {
   };
   switch (job.precision) {
     case Precision::kFp8: use_peak(gpu.peak_fp8, "fp8 dense"); break;
-    case Precision::kFp32: use_peak(gpu.peak_tf32, "tf32 dense"); use_peak(gpu.peak_fp32, "fp32"); break;
+    case Precision::kFp32:
+      use_peak(gpu.peak_tf32, "tf32 dense");
+      use_peak(gpu.peak_fp32, "fp32");
+      break;
     case Precision::kBf16: use_peak(gpu.peak_bf16, "bf16 dense"); break;
     case Precision::kFp16: break;
   }
   use_peak(gpu.peak_fp16, "fp16 dense");
   if (t.peak_flops_per_s <= 0) return;
   t.mfu = t.model_flops_per_s_per_gpu / t.peak_flops_per_s;
-  t.mfu_full_attention =
-      flops.full_attention.value() * t.tokens_per_s_per_gpu / t.peak_flops_per_s;
+  t.mfu_full_attention = flops.full_attention.value() * t.tokens_per_s_per_gpu / t.peak_flops_per_s;
   t.hfu = flops.hardware.value() * t.tokens_per_s_per_gpu / t.peak_flops_per_s;
 }
 
-/// Errors of one kind of operator are common to all its uses, so they add linearly within a kind; kinds,
-/// collectives and what the model leaves out are independent of each other.
+/// Errors of one kind of operator are common to all its uses, so they add linearly within a kind;
+/// kinds, collectives and what the model leaves out are independent of each other.
 double step_relative_sigma(const ProgramCost& total, const TimeBreakdown& breakdown, double step_s,
                            const Interference& interference) {
   const double scale = total.seconds.total() > 0 ? 1 / step_s : 0;
-  const double communication =
-      breakdown[TimeKind::kTensor] + breakdown[TimeKind::kContext] +
-      breakdown[TimeKind::kPipeline] + breakdown[TimeKind::kData] + breakdown[TimeKind::kExpert];
+  const double communication = breakdown[TimeKind::kTensor] + breakdown[TimeKind::kContext] +
+                               breakdown[TimeKind::kPipeline] + breakdown[TimeKind::kData] +
+                               breakdown[TimeKind::kExpert];
   const double parts[] = {total.gemm_sigma_seconds * scale, total.attention_sigma_seconds * scale,
                           total.other_sigma_seconds * scale,
                           interference.collective_relative_sigma * communication / step_s,
@@ -126,8 +128,7 @@ void fill_stages(const ExecutionPlan& plan, const Execution& execution, RunRepor
     StageSummary stage;
     stage.pipeline_rank = rank;
     stage.compute_s = b[TimeKind::kAttention] + b[TimeKind::kGemm] + b[TimeKind::kOther];
-    stage.bubble_s =
-        b[TimeKind::kBubble] + to_seconds(execution.end - execution.actors[a].end);
+    stage.bubble_s = b[TimeKind::kBubble] + to_seconds(execution.end - execution.actors[a].end);
     report.stages.push_back(stage);
   }
 }
@@ -189,11 +190,10 @@ class Simulation {
     }
   }
 
-  void step(const Machine& machine, const ComputeModel& compute,
-            const Interference& interference) {
-    const PlanInputs inputs{job_,    *machine.topology,   *machine.router, *machine.collectives,
-                            compute, interference,        machine.gpu_speed, machine.link_speed,
-                            options_.fold};
+  void step(const Machine& machine, const ComputeModel& compute, const Interference& interference) {
+    const PlanInputs inputs{
+        job_,         *machine.topology, *machine.router,    *machine.collectives, compute,
+        interference, machine.gpu_speed, machine.link_speed, options_.fold};
     const PlannedStep planned = plan_execution(inputs);
     const ExecutionPlan& plan = planned.plan;
     const std::unique_ptr<NetworkModel> network = scenario_.fidelity == Fidelity::kIdeal
@@ -219,8 +219,7 @@ class Simulation {
     const std::size_t actor = busiest_actor(planned.plan, execution);
     report_.step_time_s = to_seconds(execution.end);
     report_.breakdown = execution.actors[actor].breakdown;
-    report_.breakdown[TimeKind::kBubble] +=
-        to_seconds(execution.end - execution.actors[actor].end);
+    report_.breakdown[TimeKind::kBubble] += to_seconds(execution.end - execution.actors[actor].end);
     report_.reported_pipeline_rank = planned.plan.actors[actor].pipeline_rank;
     const auto rank = static_cast<std::size_t>(report_.reported_pipeline_rank);
     report_.costs = planned.step.named_costs[rank];

@@ -10,13 +10,13 @@
 namespace foretrain {
 
 struct RunOptions {
-  std::string data_dir;          // holds catalog/ and profiles/
-  bool fold = true;              // false: run every rank
+  std::string data_dir;  // holds catalog/ and profiles/
+  bool fold = true;      // false: run every rank
   ProgressHook progress;
 };
 
-/// Simulates one training step. Wrong combinations that only the machine shows (a fabric that cannot be wired,
-/// a broken profile) are diagnostics; "does not fit" is an outcome.
+/// Simulates one training step. Wrong combinations that only the machine shows (a fabric that
+/// cannot be wired, a broken profile) are diagnostics; "does not fit" is an outcome.
 /// @pre scenario.job is set, else a diagnostic.
 [[nodiscard]] Result<RunReport> simulate(const Scenario& scenario, const RunOptions& options);
 

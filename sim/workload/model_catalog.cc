@@ -49,16 +49,54 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 std::vector<std::string> known_columns() {
-  return {"name", "aliases", "title", "layers", "hidden", "heads", "kv_heads", "head_dim",
-          "ffn_hidden", "activation", "vocab", "tied_embeddings", "qkv_bias",
-          "attention_output_bias", "mlp_bias", "norm", "norm_bias", "norms_per_layer", "qk_norm",
-          "embedding_norm", "positions", "learned_position_rows", "attention_window", "experts",
-          "top_k", "shared_experts", "expert_ffn_hidden", "first_dense_layers", "router_bias",
-          "expert_bias", "attention_sinks", "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim",
-          "qk_rope_head_dim", "v_head_dim", "params_total", "params_active",
-          "params_non_embedding", "params_active_non_embedding", "params_attention_per_layer",
-          "params_dense_layer", "params_moe_layer", "published_exact", "published_rounded",
-          "check", "source", "date"};
+  return {"name",
+          "aliases",
+          "title",
+          "layers",
+          "hidden",
+          "heads",
+          "kv_heads",
+          "head_dim",
+          "ffn_hidden",
+          "activation",
+          "vocab",
+          "tied_embeddings",
+          "qkv_bias",
+          "attention_output_bias",
+          "mlp_bias",
+          "norm",
+          "norm_bias",
+          "norms_per_layer",
+          "qk_norm",
+          "embedding_norm",
+          "positions",
+          "learned_position_rows",
+          "attention_window",
+          "experts",
+          "top_k",
+          "shared_experts",
+          "expert_ffn_hidden",
+          "first_dense_layers",
+          "router_bias",
+          "expert_bias",
+          "attention_sinks",
+          "q_lora_rank",
+          "kv_lora_rank",
+          "qk_nope_head_dim",
+          "qk_rope_head_dim",
+          "v_head_dim",
+          "params_total",
+          "params_active",
+          "params_non_embedding",
+          "params_active_non_embedding",
+          "params_attention_per_layer",
+          "params_dense_layer",
+          "params_moe_layer",
+          "published_exact",
+          "published_rounded",
+          "check",
+          "source",
+          "date"};
 }
 
 /// The cells of one row by column name; problems go to `diagnostics` with the row's line.
@@ -119,8 +157,11 @@ class RowReader {
     return value;
   }
   void report(const std::string& column, std::string message) {
-    diagnostics_.push_back(Diagnostic{Severity::kError, SourceLocation{file_, row_.line, 1},
-                                      text("name") + "." + column, std::move(message), {}});
+    diagnostics_.push_back(Diagnostic{Severity::kError,
+                                      SourceLocation{file_, row_.line, 1},
+                                      text("name") + "." + column,
+                                      std::move(message),
+                                      {}});
   }
 
   const CsvRow& row_;
@@ -253,10 +294,12 @@ Result<ModelCatalog> ModelCatalog::load(const std::string& catalog_dir) {
     const CsvRow& row = (*rows)[i];
     const SourceLocation at{path, row.line, 1};
     if (row.cells.size() != columns.size()) {
-      problems.push_back(Diagnostic{Severity::kError, at, row.cells.front(),
-                                    fmt::format("has {} cells; the header has {}",
-                                                row.cells.size(), columns.size()),
-                                    {}});
+      problems.push_back(Diagnostic{
+          Severity::kError,
+          at,
+          row.cells.front(),
+          fmt::format("has {} cells; the header has {}", row.cells.size(), columns.size()),
+          {}});
       continue;
     }
     RowReader reader{row, columns, path, problems};
@@ -266,8 +309,8 @@ Result<ModelCatalog> ModelCatalog::load(const std::string& catalog_dir) {
     for (const std::string& name : names) {
       const auto [first, is_new] = line_of_name.emplace(name, row.line);
       if (is_new) continue;
-      problems.push_back(Diagnostic{Severity::kError, at, name,
-                                    fmt::format("is also in line {}", first->second), {}});
+      problems.push_back(Diagnostic{
+          Severity::kError, at, name, fmt::format("is also in line {}", first->second), {}});
     }
     catalog.models_.push_back(std::move(model));
   }

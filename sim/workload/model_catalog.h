@@ -12,7 +12,7 @@ namespace foretrain {
 
 struct CatalogModel {
   ModelSpec spec;
-  std::string title;       // "Llama-3/3.1 70B"
+  std::string title;  // "Llama-3/3.1 70B"
   std::string source;
   std::int64_t published_parameters = 0;  // 0: unknown
   std::vector<std::string> aliases;       // other names of the same model; find() takes them too

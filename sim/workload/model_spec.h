@@ -27,10 +27,11 @@ struct MlaSpec {
 /// public models; `biases: true` in a scenario sets all three.
 struct ModelSpec {
   std::string name;  // "llama-3-70b", or "custom"
-  std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn_hidden = 0, vocab = 0;
+  std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn_hidden = 0,
+               vocab = 0;
   Activation activation = Activation::kSwiglu;
   Norm norm = Norm::kRmsNorm;
-  bool norm_bias = false;         // LayerNorm with bias: two vectors a norm
+  bool norm_bias = false;  // LayerNorm with bias: two vectors a norm
   int norms_per_layer = 2;
   bool qk_norm = false, embedding_norm = false, attention_sinks = false;
   Positions positions = Positions::kRotary;
@@ -54,7 +55,9 @@ struct ParameterCounts {
 
 [[nodiscard]] bool is_gated(Activation activation);
 
-/// Padded vocabulary: ceil(V / (multiple * t)) * multiple * t (Megatron's 128); multiple 1 = no padding.
-[[nodiscard]] std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, std::int64_t tensor);
+/// Padded vocabulary: ceil(V / (multiple * t)) * multiple * t (Megatron's 128); multiple 1 = no
+/// padding.
+[[nodiscard]] std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple,
+                                        std::int64_t tensor);
 
 }  // namespace foretrain

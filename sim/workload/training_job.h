@@ -32,18 +32,18 @@ enum class Placement { kContiguous };
 /// What a framework overlaps and how it keeps its books. Defaults per framework come from
 /// scenarios/catalog/frameworks.yaml; a scenario may set any of them (job.overlap, job.kernels).
 struct FrameworkOptions {
-  bool overlap_grad_reduce = true;      // DP gradient reduction beside the backward
-  bool overlap_param_gather = true;     // parameter all-gather beside the next forward
-  bool overlap_p2p = false;             // pipeline sends beside compute (interleaved)
-  bool tensor_overlap = false;          // TE userbuffers: TP collectives pipelined with GEMMs
-  bool fused_kernels = true;            // fused norms, activations, cross entropy, rotary
-  bool compiled = false;                // torch.compile
-  int gradient_bytes = 4;               // bytes per gradient element on the wire and in the buffer
+  bool overlap_grad_reduce = true;   // DP gradient reduction beside the backward
+  bool overlap_param_gather = true;  // parameter all-gather beside the next forward
+  bool overlap_p2p = false;          // pipeline sends beside compute (interleaved)
+  bool tensor_overlap = false;       // TE userbuffers: TP collectives pipelined with GEMMs
+  bool fused_kernels = true;         // fused norms, activations, cross entropy, rotary
+  bool compiled = false;             // torch.compile
+  int gradient_bytes = 4;            // bytes per gradient element on the wire and in the buffer
   int parameter_gather_bytes = 2;
   std::int64_t bucket_parameters = 40'000'000;  // gradient bucket, elements
   std::int64_t vocab_multiple = 128;
-  double host_seconds_per_launch = 0;   // 0: profile's own
-  double step_overhead_seconds = 0;     // data loader, logging, host work between steps
+  double host_seconds_per_launch = 0;  // 0: profile's own
+  double step_overhead_seconds = 0;    // data loader, logging, host work between steps
   bool optimizer_fused = true;
 };
 
@@ -57,9 +57,9 @@ struct TrainingJob {
   Fp8Recipe fp8_recipe = Fp8Recipe::kDelayed;
   OptimizerKind optimizer = OptimizerKind::kAdam;
   Sharding sharding = Sharding::kNone;
-  int shard_group = 0;                  // 0: over all data-parallel ranks; else HSDP shard size
+  int shard_group = 0;  // 0: over all data-parallel ranks; else HSDP shard size
   RecomputeMode recompute = RecomputeMode::kNone;
-  int recompute_full_layers = 0;        // with kFull: 0 = every layer, n = the first n of each stage
+  int recompute_full_layers = 0;  // with kFull: 0 = every layer, n = the first n of each stage
   AttentionKernel attention = AttentionKernel::kFlash;
   Framework framework = Framework::kNone;
   FrameworkOptions options;

@@ -19,7 +19,7 @@ std::string flops(FlopRate rate) {
 }
 std::string parameters(std::int64_t count) {
   const auto value = static_cast<double>(count);
-  return value >= 1e12 ? fmt::format("{:.3g} T", value / 1e12)
+  return value >= 1e12  ? fmt::format("{:.3g} T", value / 1e12)
          : value >= 1e9 ? fmt::format("{:.4g} B", value / 1e9)
                         : fmt::format("{:.4g} M", value / 1e6);
 }
@@ -36,8 +36,8 @@ std::string grouped(std::int64_t count) {
 std::string yes_no(bool value) { return value ? "yes" : "no"; }
 
 void add_provenance(Sheet& sheet, const Provenance& provenance) {
-  sheet.sources.push_back(FieldSource{{}, provenance.source, provenance.url, provenance.date,
-                                      provenance.basis});
+  sheet.sources.push_back(
+      FieldSource{{}, provenance.source, provenance.url, provenance.date, provenance.basis});
   sheet.sources.insert(sheet.sources.end(), provenance.fields.begin(), provenance.fields.end());
   sheet.note = provenance.note;
 }
@@ -55,18 +55,17 @@ Sheet gpu_sheet(const GpuSpec& gpu, const std::string& data_dir) {
   const bool shipped =
       !gpu.profile.empty() &&
       std::filesystem::exists(data_dir + "/profiles/" + gpu.profile + ".json", ignored);
-  sheet.facts = {
-      {"description", gpu.description, "description", gpu.description},
-      {"architecture", gpu.architecture, "architecture", gpu.architecture},
-      {"compute_capability", gpu.compute_capability, "compute capability",
-       fmt::format("{}.{}", gpu.compute_capability / 10, gpu.compute_capability % 10)},
-      {"sm_count", gpu.sm_count, "SMs", std::to_string(gpu.sm_count)},
-      {"memory_bytes", gpu.memory.count(), "usable memory",
-       fmt::format("{:.2f} GiB", gpu.memory / gibibytes(1))},
-      {"memory_bandwidth_bytes_per_s", gpu.memory_bandwidth.bytes_per_second(), "memory bandwidth",
-       format_byte_rate(gpu.memory_bandwidth)},
-      {"l2_cache_bytes", gpu.l2_cache.count(), "L2 cache",
-       fmt::format("{:g} MiB", gpu.l2_cache / mebibytes(1))}};
+  sheet.facts = {{"description", gpu.description, "description", gpu.description},
+                 {"architecture", gpu.architecture, "architecture", gpu.architecture},
+                 {"compute_capability", gpu.compute_capability, "compute capability",
+                  fmt::format("{}.{}", gpu.compute_capability / 10, gpu.compute_capability % 10)},
+                 {"sm_count", gpu.sm_count, "SMs", std::to_string(gpu.sm_count)},
+                 {"memory_bytes", gpu.memory.count(), "usable memory",
+                  fmt::format("{:.2f} GiB", gpu.memory / gibibytes(1))},
+                 {"memory_bandwidth_bytes_per_s", gpu.memory_bandwidth.bytes_per_second(),
+                  "memory bandwidth", format_byte_rate(gpu.memory_bandwidth)},
+                 {"l2_cache_bytes", gpu.l2_cache.count(), "L2 cache",
+                  fmt::format("{:g} MiB", gpu.l2_cache / mebibytes(1))}};
   add_rate(sheet, "fp32", gpu.peak_fp32);
   add_rate(sheet, "tf32", gpu.peak_tf32);
   add_rate(sheet, "bf16", gpu.peak_bf16);
@@ -96,7 +95,8 @@ Sheet nic_sheet(const NicSpec& nic) {
       {"description", nic.description, "description", nic.description},
       {"bandwidth_bit_per_s", nic.bandwidth.bits_per_second(), "bandwidth, one direction",
        format_bit_rate(nic.bandwidth)},
-      {"payload_efficiency", efficiency, "payload share", fmt::format("{:.2f} %", 100 * efficiency)},
+      {"payload_efficiency", efficiency, "payload share",
+       fmt::format("{:.2f} %", 100 * efficiency)},
       {"payload_bytes_per_s", nic.bandwidth.bytes_per_second() * efficiency, "payload",
        format_byte_rate(nic.bandwidth * efficiency)},
       {"latency_s", to_seconds(nic.latency), "latency, one side", format_duration(nic.latency)},
@@ -108,14 +108,13 @@ Sheet nic_sheet(const NicSpec& nic) {
 Sheet switch_sheet(const SwitchSpec& spec) {
   Sheet sheet;
   sheet.name = spec.name;
-  sheet.facts = {
-      {"description", spec.description, "description", spec.description},
-      {"ports", spec.ports, "ports", std::to_string(spec.ports)},
-      {"port_bandwidth_bit_per_s", spec.port_bandwidth.bits_per_second(), "port, one direction",
-       format_bit_rate(spec.port_bandwidth)},
-      {"latency_s", to_seconds(spec.latency), "latency, port to port",
-       format_duration(spec.latency)},
-      {"transport", spec.transport, "transport", spec.transport}};
+  sheet.facts = {{"description", spec.description, "description", spec.description},
+                 {"ports", spec.ports, "ports", std::to_string(spec.ports)},
+                 {"port_bandwidth_bit_per_s", spec.port_bandwidth.bits_per_second(),
+                  "port, one direction", format_bit_rate(spec.port_bandwidth)},
+                 {"latency_s", to_seconds(spec.latency), "latency, port to port",
+                  format_duration(spec.latency)},
+                 {"transport", spec.transport, "transport", spec.transport}};
   add_provenance(sheet, spec.provenance);
   return sheet;
 }
@@ -154,28 +153,30 @@ std::string joined(const std::vector<std::string>& words) {
 void add_experts_and_latents(Sheet& sheet, const ModelSpec& spec) {
   if (spec.moe) {
     const MoeSpec& moe = *spec.moe;
-    sheet.facts.push_back(
-        {"moe",
-         Json{{"experts", moe.experts}, {"top_k", moe.top_k},
-              {"shared_experts", moe.shared_experts},
-              {"expert_ffn_hidden", moe.expert_ffn_hidden},
-              {"first_dense_layers", moe.first_dense_layers}},
-         "experts",
-         fmt::format("{}, top {}, {} shared, width {}, first {} layers dense", moe.experts,
-                     moe.top_k, moe.shared_experts, moe.expert_ffn_hidden,
-                     moe.first_dense_layers)});
+    sheet.facts.push_back({"moe",
+                           Json{{"experts", moe.experts},
+                                {"top_k", moe.top_k},
+                                {"shared_experts", moe.shared_experts},
+                                {"expert_ffn_hidden", moe.expert_ffn_hidden},
+                                {"first_dense_layers", moe.first_dense_layers}},
+                           "experts",
+                           fmt::format("{}, top {}, {} shared, width {}, first {} layers dense",
+                                       moe.experts, moe.top_k, moe.shared_experts,
+                                       moe.expert_ffn_hidden, moe.first_dense_layers)});
   }
   if (spec.mla) {
     const MlaSpec& mla = *spec.mla;
     sheet.facts.push_back(
         {"mla",
-         Json{{"q_lora_rank", mla.q_lora_rank}, {"kv_lora_rank", mla.kv_lora_rank},
+         Json{{"q_lora_rank", mla.q_lora_rank},
+              {"kv_lora_rank", mla.kv_lora_rank},
               {"qk_nope_head_dim", mla.qk_nope_head_dim},
-              {"qk_rope_head_dim", mla.qk_rope_head_dim}, {"v_head_dim", mla.v_head_dim}},
+              {"qk_rope_head_dim", mla.qk_rope_head_dim},
+              {"v_head_dim", mla.v_head_dim}},
          "latent attention",
          fmt::format("query rank {}, key-value rank {}, head {} + {} rotary, value head {}",
-                     mla.q_lora_rank, mla.kv_lora_rank, mla.qk_nope_head_dim,
-                     mla.qk_rope_head_dim, mla.v_head_dim)});
+                     mla.q_lora_rank, mla.kv_lora_rank, mla.qk_nope_head_dim, mla.qk_rope_head_dim,
+                     mla.v_head_dim)});
   }
   if (!spec.attention_window.empty()) {
     const bool mixed = spec.attention_window.size() > 1;
@@ -253,29 +254,46 @@ std::vector<Sheet> profile_sheets(const std::string& data_dir) {
 
 std::vector<Column> columns_of(const std::string& kind) {
   if (kind == "gpus") {
-    return {{"memory", "memory_bytes"},      {"bandwidth", "memory_bandwidth_bytes_per_s"},
-            {"bf16", "peak_bf16_flop_per_s"}, {"fp8", "peak_fp8_flop_per_s"},
-            {"NVLink/dir", "nvlink_bandwidth_bytes_per_s"}, {"power", "tdp_w"},
+    return {{"memory", "memory_bytes"},
+            {"bandwidth", "memory_bandwidth_bytes_per_s"},
+            {"bf16", "peak_bf16_flop_per_s"},
+            {"fp8", "peak_fp8_flop_per_s"},
+            {"NVLink/dir", "nvlink_bandwidth_bytes_per_s"},
+            {"power", "tdp_w"},
             {"description", "description", false}};
   }
   if (kind == "nodes") {
-    return {{"GPUs", "gpus"}, {"GPU", "gpu", false}, {"interconnect", "interconnect", false},
-            {"NICs", "nics"}, {"NIC", "nic", false}, {"network", "network_bit_per_s"},
+    return {{"GPUs", "gpus"},
+            {"GPU", "gpu", false},
+            {"interconnect", "interconnect", false},
+            {"NICs", "nics"},
+            {"NIC", "nic", false},
+            {"network", "network_bit_per_s"},
             {"description", "description", false}};
   }
   if (kind == "nics") {
-    return {{"bandwidth", "bandwidth_bit_per_s"}, {"payload", "payload_bytes_per_s"},
-            {"latency", "latency_s"}, {"transport", "transport", false},
+    return {{"bandwidth", "bandwidth_bit_per_s"},
+            {"payload", "payload_bytes_per_s"},
+            {"latency", "latency_s"},
+            {"transport", "transport", false},
             {"description", "description", false}};
   }
   if (kind == "switches") {
-    return {{"ports", "ports"}, {"port", "port_bandwidth_bit_per_s"}, {"latency", "latency_s"},
-            {"transport", "transport", false}, {"description", "description", false}};
+    return {{"ports", "ports"},
+            {"port", "port_bandwidth_bit_per_s"},
+            {"latency", "latency_s"},
+            {"transport", "transport", false},
+            {"description", "description", false}};
   }
   if (kind == "models") {
-    return {{"parameters", "short_parameters"}, {"active", "short_active"}, {"layers", "layers"},
-            {"hidden", "hidden"}, {"heads/kv", "short_heads"}, {"MLP", "ffn_hidden"},
-            {"vocab", "vocab"}, {"also called", "aliases", false}};
+    return {{"parameters", "short_parameters"},
+            {"active", "short_active"},
+            {"layers", "layers"},
+            {"hidden", "hidden"},
+            {"heads/kv", "short_heads"},
+            {"MLP", "ffn_hidden"},
+            {"vocab", "vocab"},
+            {"also called", "aliases", false}};
   }
   return {{"size", "file_bytes"}};
 }

@@ -61,7 +61,7 @@ void print_table(const Kind& kind, bool color) {
     for (std::size_t i = 0; i < rows[r].size(); ++i) {
       const bool right = i > 0 && kind.columns[i - 1].right;
       line += (i == 0 ? "" : "  ") + (right ? fmt::format("{:>{}}", rows[r][i], widths[i])
-                                           : fmt::format("{:<{}}", rows[r][i], widths[i]));
+                                            : fmt::format("{:<{}}", rows[r][i], widths[i]));
     }
     line.erase(line.find_last_not_of(' ') + 1);
     fmt::print("{}\n", r == 0 ? heading(line, color) : line);
@@ -104,8 +104,9 @@ struct CatalogOptions {
 int complain(const std::string& message, const std::string& word,
              const std::vector<std::string>& candidates, const std::string& otherwise) {
   const std::string nearest = nearest_name(word, candidates);
-  const Diagnostics problems = fail(
-      message, nearest.empty() ? otherwise : fmt::format("did you mean \"{}\"?", nearest)).value();
+  const Diagnostics problems =
+      fail(message, nearest.empty() ? otherwise : fmt::format("did you mean \"{}\"?", nearest))
+          .value();
   fmt::print(stderr, "{}", to_string(problems));
   return kWrongInput;
 }

@@ -105,7 +105,8 @@ std::string field_of(const std::string& file, const std::string& key) {
 
 Check check_data_folder(const std::string& data_dir) {
   std::error_code ignored;
-  if (fs::is_directory(data_dir + "/catalog", ignored)) return {"data folder", Health::kOk, data_dir, {}};
+  if (fs::is_directory(data_dir + "/catalog", ignored))
+    return {"data folder", Health::kOk, data_dir, {}};
   return {"data folder", Health::kBroken, data_dir + " has no folder catalog/",
           "give --data-dir or set FORETRAIN_DATA"};
 }
@@ -123,7 +124,8 @@ Check check_hardware(const std::string& data_dir) {
     return {"catalog", Health::kBroken, first_problem(catalog.error()),
             "foretrain catalog shows every problem"};
   }
-  return {"catalog", Health::kOk,
+  return {"catalog",
+          Health::kOk,
           fmt::format("{} GPUs, {} nodes, {} NICs, {} switches", catalog->gpu_names().size(),
                       catalog->node_names().size(), catalog->nic_names().size(),
                       catalog->switch_names().size()),
@@ -172,8 +174,8 @@ Check check_cpu() {
   const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
   const long cores = known ? CPU_COUNT(&allowed) : sysconf(_SC_NPROCESSORS_ONLN);
   const std::string model = field_of("/proc/cpuinfo", "model name");
-  return {"CPU", Health::kOk,
-          fmt::format("{} cores{}", cores, model.empty() ? "" : ", " + model), {}};
+  return {
+      "CPU", Health::kOk, fmt::format("{} cores{}", cores, model.empty() ? "" : ", " + model), {}};
 }
 
 Check check_memory() {
@@ -185,7 +187,8 @@ Check check_memory() {
   if (total.count() == 0) {
     return {"memory", Health::kMissing, "/proc/meminfo is not there", "size unknown"};
   }
-  return {"memory", Health::kOk,
+  return {"memory",
+          Health::kOk,
           fmt::format("{}, {} available", format_bytes(total),
                       format_bytes(kibibytes(kibibytes_of("MemAvailable")))),
           {}};
@@ -261,11 +264,13 @@ Check check_library(const Part& part) {
 
 Check check_terminal(const CommandContext& context) {
   if (isatty(STDOUT_FILENO) == 0) {
-    return {"terminal", Health::kMissing, "output goes to a file or pipe", "no colour, no progress"};
+    return {"terminal", Health::kMissing, "output goes to a file or pipe",
+            "no colour, no progress"};
   }
   winsize size{};
   const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return {"terminal", Health::kOk,
+  return {"terminal",
+          Health::kOk,
           fmt::format("{}{}", known ? fmt::format("{} columns, ", size.ws_col) : std::string{},
                       context.color ? "colour" : "no colour (NO_COLOR is set)"),
           {}};

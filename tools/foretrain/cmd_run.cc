@@ -34,12 +34,14 @@ class Progress {
   void report(std::int64_t done, std::int64_t total) {
     const auto now = std::chrono::steady_clock::now();
     if (now - start_ < std::chrono::seconds(1)) return;
-    if (shown_ && now - last_ < (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(5))) {
+    if (shown_ &&
+        now - last_ < (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(5))) {
       return;
     }
     last_ = now;
     shown_ = true;
-    const double percent = total > 0 ? 100.0 * static_cast<double>(done) / static_cast<double>(total) : 0;
+    const double percent =
+        total > 0 ? 100.0 * static_cast<double>(done) / static_cast<double>(total) : 0;
     fmt::print(stderr, "{}simulating the step: {:.0f} %{}", terminal_ ? "\r" : "", percent,
                terminal_ ? "\x1b[K" : "\n");
     std::fflush(stderr);
@@ -122,8 +124,9 @@ void add_run_command(CLI::App& app, CommandContext& context) {
       ->type_name("PATH=VALUE");
   command->add_option("--patch", arguments->patches, "YAML file merged over the scenario")
       ->type_name("FILE");
-  command->add_option("--fidelity", arguments->fidelity,
-                      "Network fidelity: ideal (no contention) or fluid; default: the scenario's")
+  command
+      ->add_option("--fidelity", arguments->fidelity,
+                   "Network fidelity: ideal (no contention) or fluid; default: the scenario's")
       ->type_name("NAME");
   command->add_option("--seed", arguments->seed, "Seed of hashed routes; default: the scenario's")
       ->type_name("N");

@@ -22,7 +22,8 @@ enum ExitCode : int {
 
 /// State of one invocation. A subcommand's callback sets exit_code.
 struct CommandContext {
-  std::string data_dir;   // holds catalog/ and profiles/; --data-dir, $FORETRAIN_DATA, install or source tree
+  std::string data_dir;  // holds catalog/ and profiles/; --data-dir, $FORETRAIN_DATA, install or
+                         // source tree
   int exit_code = kDone;
   bool color = false;     // stdout is a terminal, NO_COLOR unset
   bool progress = false;  // stderr is a terminal or --progress

@@ -30,9 +30,12 @@ int main(int argc, char** argv) {
   context.color = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   context.progress = isatty(STDERR_FILENO) != 0;
 
-  CLI::App app{"foretrain predicts what a training job does on a GPU cluster: step time, what bounds it, memory."};
+  CLI::App app{
+      "foretrain predicts what a training job does on a GPU cluster: step time, what bounds it, "
+      "memory."};
   app.set_version_flag("--version", std::string{"foretrain "} + FORETRAIN_VERSION);
-  app.add_option("--data-dir", context.data_dir, "Folder with catalog/ and profiles/")->capture_default_str();
+  app.add_option("--data-dir", context.data_dir, "Folder with catalog/ and profiles/")
+      ->capture_default_str();
   app.require_subcommand(1);
   app.fallthrough();
   add_run_command(app, context);

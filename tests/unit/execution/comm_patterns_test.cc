@@ -15,8 +15,8 @@ RawPattern pattern(std::vector<LinkShare> usage) {
 LinkId link(int index) { return LinkId{index}; }
 
 TEST(CommPatterns, UnionSumsUsageOfAllInstances) {
-  const PatternClass two{{pattern({{link(0), 1.0}, {link(2), 0.5}}),
-                          pattern({{link(1), 1.0}, {link(2), 0.5}})}};
+  const PatternClass two{
+      {pattern({{link(0), 1.0}, {link(2), 0.5}}), pattern({{link(1), 1.0}, {link(2), 0.5}})}};
   const RawPattern sum = unite(two);
   ASSERT_EQ(sum.usage.size(), 3u);
   EXPECT_EQ(sum.usage[2], (LinkShare{link(2), 1.0}));
@@ -32,15 +32,14 @@ TEST(CommPatterns, InstancesOnLikeLinksAreSymmetric) {
 TEST(CommPatterns, ASlowLinkBreaksSymmetry) {
   LinkCapacities capacities(3, gigabytes_per_second(1));
   capacities[1] = gigabytes_per_second(0.5);
-  const std::vector<PatternClass> classes{
-      {{pattern({{link(0), 1.0}}), pattern({{link(1), 1.0}})}}};
+  const std::vector<PatternClass> classes{{{pattern({{link(0), 1.0}}), pattern({{link(1), 1.0}})}}};
   EXPECT_FALSE(is_symmetric(classes, capacities));
 }
 
 TEST(CommPatterns, ACollisionOfAnotherClassBreaksSymmetry) {
   const LinkCapacities capacities(2, gigabytes_per_second(1));
-  const std::vector<PatternClass> classes{
-      {{pattern({{link(0), 1.0}}), pattern({{link(1), 1.0}})}}, {{pattern({{link(1), 1.0}})}}};
+  const std::vector<PatternClass> classes{{{pattern({{link(0), 1.0}}), pattern({{link(1), 1.0}})}},
+                                          {{pattern({{link(1), 1.0}})}}};
   EXPECT_FALSE(is_symmetric(classes, capacities));
 }
 
@@ -51,12 +50,13 @@ TEST(CommPatterns, DifferentDistancesBreakSymmetry) {
   EXPECT_FALSE(is_symmetric({two}, capacities));
 }
 
-/// Links that carry the same patterns with the same weights are one constraint, the tightest of them.
+/// Links that carry the same patterns with the same weights are one constraint, the tightest of
+/// them.
 TEST(CommPatterns, CompressionKeepsMaxMinRates) {
   const LinkCapacities capacities{gigabytes_per_second(4), gigabytes_per_second(3),
                                   gigabytes_per_second(8), gigabytes_per_second(9)};
-  const std::vector<std::vector<LinkShare>> usages{
-      {{link(0), 1.0}, {link(1), 1.0}, {link(2), 2.0}}, {{link(2), 1.0}, {link(3), 1.0}}};
+  const std::vector<std::vector<LinkShare>> usages{{{link(0), 1.0}, {link(1), 1.0}, {link(2), 2.0}},
+                                                   {{link(2), 1.0}, {link(3), 1.0}}};
   const CompressedLinks compressed = compress_links(usages, capacities);
   ASSERT_EQ(compressed.members.size(), 3u);
   EXPECT_EQ(compressed.members[0].size(), 2u);

@@ -22,7 +22,8 @@ Execution run(const ExecutionPlan& plan) {
   return execute(plan, *network);
 }
 
-/// Pipeline of `stages` with forward F and backward B seconds and a message latency, from the schedule's lists.
+/// Pipeline of `stages` with forward F and backward B seconds and a message latency, from the
+/// schedule's lists.
 ExecutionPlan pipeline_plan(PipelineSchedule schedule, int stages, int chunks, int microbatches,
                             double forward, double backward, double latency) {
   ExecutionPlan plan;
@@ -75,16 +76,21 @@ TEST(Executor, OneFOneBMatchesItsClosedForm) {
 // Interleaved: (m v + p - 1)(F + B) in chunk units.
 TEST(Executor, InterleavingDividesTheBubble) {
   EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kInterleaved, 4, 2, 8, 1, 2, 0)), 57, 1e-9);
-  EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kInterleaved, 16, 4, 64, 1, 2, 0)), 813, 1e-9);
+  EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kInterleaved, 16, 4, 64, 1, 2, 0)), 813,
+              1e-9);
 }
 
-// Latency only, asynchronous sends: 1F1B pays 2(p-1)m/p + 2(p-2) times tau, GPipe 2(p-1) tau, interleaved
-// 2(pv-1) tau: executed test values with tau = 0.1.
+// Latency only, asynchronous sends: 1F1B pays 2(p-1)m/p + 2(p-2) times tau, GPipe 2(p-1) tau,
+// interleaved 2(pv-1) tau: executed test values with tau = 0.1.
 TEST(Executor, LatencyDelaysSchedulesAsTheirClosedFormsSay) {
-  EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kOneFOneB, 4, 1, 16, 1, 2, 0.1)), 59.8, 1e-8);
-  EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kOneFOneB, 8, 1, 32, 1, 2, 0.1)), 123.8, 1e-8);
-  EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kInterleaved, 4, 2, 16, 1, 2, 0.1)), 106.4, 1e-8);
-  EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kInterleaved, 8, 4, 64, 1, 2, 0.1)), 795.2, 1e-8);
+  EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kOneFOneB, 4, 1, 16, 1, 2, 0.1)), 59.8,
+              1e-8);
+  EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kOneFOneB, 8, 1, 32, 1, 2, 0.1)), 123.8,
+              1e-8);
+  EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kInterleaved, 4, 2, 16, 1, 2, 0.1)), 106.4,
+              1e-8);
+  EXPECT_NEAR(makespan(pipeline_plan(PipelineSchedule::kInterleaved, 8, 4, 64, 1, 2, 0.1)), 795.2,
+              1e-8);
 }
 
 TEST(Executor, BreakdownOfEveryActorSumsToItsEnd) {
@@ -96,8 +102,8 @@ TEST(Executor, BreakdownOfEveryActorSumsToItsEnd) {
   }
 }
 
-/// One actor computes 10 s while a transfer of 4 s slows it by alpha = 1.15: in 4 s it does 4/1.15 s of work, so
-/// the end is 4 + (10 - 4/1.15) = 10.5217 s.
+/// One actor computes 10 s while a transfer of 4 s slows it by alpha = 1.15: in 4 s it does 4/1.15
+/// s of work, so the end is 4 + (10 - 4/1.15) = 10.5217 s.
 TEST(Executor, OverlappedTransferSlowsComputation) {
   ExecutionPlan plan;
   plan.capacities = {gigabytes_per_second(1)};
@@ -111,9 +117,8 @@ TEST(Executor, OverlappedTransferSlowsComputation) {
   op.compute_slowdown = 1.15F;
   plan.ops = {op};
   plan.actors.resize(1);
-  plan.actors[0].program = {{InstructionKind::kStart, 0},
-                            {InstructionKind::kCompute, 0},
-                            {InstructionKind::kWait, 0}};
+  plan.actors[0].program = {
+      {InstructionKind::kStart, 0}, {InstructionKind::kCompute, 0}, {InstructionKind::kWait, 0}};
   const Execution execution = run(plan);
   const double alpha = static_cast<double>(1.15F);
   const double expected = 4 + (10 - 4 / alpha);
@@ -123,8 +128,8 @@ TEST(Executor, OverlappedTransferSlowsComputation) {
   EXPECT_NEAR(execution.link_bytes[0], 4e9, 1);
 }
 
-/// Two transfers of 3 GB in one communicator over a 1 GB/s link run one after the other although both are
-/// started at 0; on two communicators they would share and both end at 6 s.
+/// Two transfers of 3 GB in one communicator over a 1 GB/s link run one after the other although
+/// both are started at 0; on two communicators they would share and both end at 6 s.
 TEST(Executor, OneCommunicatorIsOneStream) {
   ExecutionPlan plan;
   plan.capacities = {gigabytes_per_second(1)};
@@ -149,7 +154,8 @@ TEST(Executor, OneCommunicatorIsOneStream) {
   EXPECT_NEAR(serial, 6, 1e-9);  // the computation hides behind the second
 }
 
-/// A rendezvous begins with the later of the two sides: waiting before that is bubble, after it transfer.
+/// A rendezvous begins with the later of the two sides: waiting before that is bubble, after it
+/// transfer.
 TEST(Executor, RendezvousWaitsForBothSides) {
   ExecutionPlan plan;
   plan.segments = {segment_of(TimeKind::kGemm, 5)};
@@ -161,9 +167,8 @@ TEST(Executor, RendezvousWaitsForBothSides) {
   plan.ops = {op};
   plan.actors.resize(2);
   plan.actors[0].program = {{InstructionKind::kStart, 0}, {InstructionKind::kWait, 0}};
-  plan.actors[1].program = {{InstructionKind::kCompute, 0},
-                            {InstructionKind::kStart, 0},
-                            {InstructionKind::kWait, 0}};
+  plan.actors[1].program = {
+      {InstructionKind::kCompute, 0}, {InstructionKind::kStart, 0}, {InstructionKind::kWait, 0}};
   const Execution execution = run(plan);
   EXPECT_NEAR(to_seconds(execution.end), 7, 1e-9);
   EXPECT_NEAR(execution.actors[0].breakdown[TimeKind::kBubble], 5, 1e-9);
@@ -176,9 +181,8 @@ TEST(Executor, ReportsADeadlock) {
   plan.ops = {CommOp{}, CommOp{}};
   plan.order = {{0, 1}, {1, 0}};
   plan.actors.resize(1);
-  plan.actors[0].program = {{InstructionKind::kStart, 0},
-                            {InstructionKind::kStart, 1},
-                            {InstructionKind::kWait, 0}};
+  plan.actors[0].program = {
+      {InstructionKind::kStart, 0}, {InstructionKind::kStart, 1}, {InstructionKind::kWait, 0}};
   EXPECT_TRUE(run(plan).deadlocked);
 }
 

@@ -7,7 +7,8 @@
 namespace foretrain {
 namespace {
 
-/// Every operator takes a time that is easy to add up: 1 ms a GEMM or attention, nothing for memory-bound ones.
+/// Every operator takes a time that is easy to add up: 1 ms a GEMM or attention, nothing for
+/// memory-bound ones.
 class UnitModel : public ComputeModel {
  public:
   TimeEstimate time(const Operator& op) const override {
@@ -68,8 +69,9 @@ int count_transfers(const StepTemplate& step, CollectiveKind kind) {
   return count;
 }
 
-/// A layer has four linear layers and one attention: 5 ms forward, 4 dgrad + 4 wgrad + 1 = 9 ms backward; the
-/// head one GEMM forward and two backward. 8 micro-batches of 4 layers: 8 (4 * 14 + 3) = 472 ms.
+/// A layer has four linear layers and one attention: 5 ms forward, 4 dgrad + 4 wgrad + 1 = 9 ms
+/// backward; the head one GEMM forward and two backward. 8 micro-batches of 4 layers: 8 (4 * 14 +
+/// 3) = 472 ms.
 TEST(StepTemplate, ComputesEveryMicroBatchOnce) {
   Templates templates;
   const StepTemplate step = templates.make(small_job());
@@ -106,8 +108,8 @@ TEST(StepTemplate, PipelineSendsOneMessagePerMicroBatchAndDirection) {
   EXPECT_EQ(messages, 2 * 3 * 8);
 }
 
-/// FSDP gathers every unit forward, again backward except the last one, and reduces every unit, at every
-/// micro-batch: 6 units (embedding, 4 layers, head), 2 micro-batches of 4 data ranks.
+/// FSDP gathers every unit forward, again backward except the last one, and reduces every unit, at
+/// every micro-batch: 6 units (embedding, 4 layers, head), 2 micro-batches of 4 data ranks.
 TEST(StepTemplate, ShardedJobGathersTwiceAndReducesOnce) {
   Templates templates;
   TrainingJob job = small_job();

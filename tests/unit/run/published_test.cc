@@ -58,7 +58,8 @@ TEST(Tutorial, EveryFileRunsAndHolds) {
   for (const std::string& file : files_in("tutorial")) {
     const RunReport report = run_file(file);
     EXPECT_GT(report.step_time_s, 0) << file;
-    for (const ExpectationResult& e : report.expectations) EXPECT_TRUE(e.holds) << file << ": " << e.metric;
+    for (const ExpectationResult& e : report.expectations)
+      EXPECT_TRUE(e.holds) << file << ": " << e.metric;
   }
 }
 

@@ -18,16 +18,31 @@ RunReport report_with_step(double seconds) {
 
 TEST(JsonWriter, HasTheKeysOfTheContract) {
   const MetricLookup lookup{report_with_step(2.5)};
-  for (const char* path :
-       {"schema_version", "scenario", "manifest.version", "outcome", "step.time_s",
-        "step.breakdown_s.compute_attention", "step.breakdown_s.compute_gemm",
-        "step.breakdown_s.compute_other", "step.breakdown_s.exposed_tensor",
-        "step.breakdown_s.exposed_context", "step.breakdown_s.exposed_expert",
-        "step.breakdown_s.exposed_pipeline", "step.breakdown_s.exposed_data",
-        "step.breakdown_s.bubble", "step.breakdown_s.optimizer", "step.breakdown_s.host",
-        "throughput.tokens_per_s", "throughput.tokens_per_s_per_gpu",
-        "throughput.model_flops_per_s_per_gpu", "throughput.mfu", "throughput.hfu",
-        "memory.peak_bytes", "memory.fits", "memory.limit_bytes", "parallel.world_size"}) {
+  for (const char* path : {"schema_version",
+                           "scenario",
+                           "manifest.version",
+                           "outcome",
+                           "step.time_s",
+                           "step.breakdown_s.compute_attention",
+                           "step.breakdown_s.compute_gemm",
+                           "step.breakdown_s.compute_other",
+                           "step.breakdown_s.exposed_tensor",
+                           "step.breakdown_s.exposed_context",
+                           "step.breakdown_s.exposed_expert",
+                           "step.breakdown_s.exposed_pipeline",
+                           "step.breakdown_s.exposed_data",
+                           "step.breakdown_s.bubble",
+                           "step.breakdown_s.optimizer",
+                           "step.breakdown_s.host",
+                           "throughput.tokens_per_s",
+                           "throughput.tokens_per_s_per_gpu",
+                           "throughput.model_flops_per_s_per_gpu",
+                           "throughput.mfu",
+                           "throughput.hfu",
+                           "memory.peak_bytes",
+                           "memory.fits",
+                           "memory.limit_bytes",
+                           "parallel.world_size"}) {
     EXPECT_TRUE(lookup.find(path).has_value()) << path;
   }
   EXPECT_EQ(lookup.find("step.time_s")->number, 2.5);
