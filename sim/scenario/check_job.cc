@@ -64,8 +64,18 @@ void check_precision(const NodeReader& job, const GpuSpec& gpu, const TrainingJo
   }
 }
 
+/// Beyond this, byte counts of activations could pass 2^63; real micro-batches stay far below.
+constexpr std::int64_t kMostTokensPerMicroBatch = std::int64_t{1} << 28;
+
 void check_shape(const NodeReader& job, const TrainingJob& decoded) {
   const ModelSpec& model = decoded.model;
+  if (decoded.micro_batch > kMostTokensPerMicroBatch / decoded.sequence_length) {
+    job.map("batch").error(
+        "micro",
+        fmt::format("{} sequences of {} tokens are too many", decoded.micro_batch,
+                    decoded.sequence_length),
+        fmt::format("at most {} tokens a micro-batch", kMostTokensPerMicroBatch));
+  }
   const int tensor = decoded.parallel.tensor;
   if (decoded.options.vocab_multiple == 1 && model.vocab % tensor != 0) {
     job.map("parallel")

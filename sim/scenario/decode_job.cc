@@ -18,20 +18,21 @@ void decode_parallel(const NodeReader& job, const FrameworkPreset& preset, int g
                      TrainingJob& out) {
   const NodeReader parallel = job.map("parallel");
   ParallelPlan& plan = out.parallel;
-  constexpr std::int64_t kMost = 1 << 20;
-  const auto degree = [&](const char* key, int& target) {
-    if (const auto value = parallel.integer(key, 1, kMost)) target = static_cast<int>(*value);
+  // As many as the largest model has heads and layers; the product stays below 2^62.
+  const auto degree = [&](const char* key, std::int64_t most, int& target) {
+    if (const auto value = parallel.integer(key, 1, most)) target = static_cast<int>(*value);
   };
-  degree("tensor", plan.tensor);
-  degree("pipeline", plan.pipeline);
-  degree("context", plan.context);
-  degree("expert", plan.expert);
-  degree("virtual_stages", plan.virtual_stages);
-  if (plan.expert > 1)
+  degree("tensor", 1 << 12, plan.tensor);
+  degree("pipeline", 1 << 14, plan.pipeline);
+  degree("context", 1 << 15, plan.context);
+  degree("expert", 1 << 15, plan.expert);
+  degree("virtual_stages", 1 << 14, plan.virtual_stages);
+  if (plan.expert > 1) {
     parallel.error("expert", "expert parallelism is not supported in this version", "supported: 1");
+  }
   const std::int64_t model_ranks =
       static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
-  if (const auto data = parallel.integer("data", 1, kMost)) {
+  if (const auto data = parallel.integer("data", 1, 1 << 20)) {
     plan.data = static_cast<int>(*data);
     const std::int64_t product = model_ranks * plan.data;
     if (gpus > 0 && product != gpus) {

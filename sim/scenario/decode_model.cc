@@ -85,12 +85,12 @@ void decode_model_fields(const NodeReader& model, const Catalogs& catalogs, Mode
   }
   const bool heads_given = model.child("heads") != nullptr || model.child("hidden") != nullptr;
   set_integer(model, "layers", 10'000, spec.layers);
-  set_integer(model, "hidden", 1 << 20, spec.hidden);
-  set_integer(model, "heads", 1 << 16, spec.heads);
-  set_integer(model, "ffn_hidden", 1 << 22, spec.ffn_hidden);
+  set_integer(model, "hidden", 1 << 18, spec.hidden);
+  set_integer(model, "heads", 1 << 12, spec.heads);
+  set_integer(model, "ffn_hidden", 1 << 20, spec.ffn_hidden);
   set_integer(model, "vocab", 1 << 24, spec.vocab);
   if (!complete) spec.kv_heads = spec.heads;
-  set_integer(model, "kv_heads", 1 << 16, spec.kv_heads);
+  set_integer(model, "kv_heads", 1 << 12, spec.kv_heads);
   if ((!complete || heads_given) && spec.heads > 0) {
     if (model.child("head_dim") == nullptr && spec.hidden % spec.heads != 0) {
       model.error("heads",

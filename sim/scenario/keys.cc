@@ -256,8 +256,11 @@ std::string scenario_keys_markdown() {
     }
     if (key.choices == "@frameworks") type = "a preset of `catalog/frameworks.yaml`";
     if (key.type == KeyType::kAny) type += any_word(key.path, !type.empty());
-    text +=
-        fmt::format("| `{}` | {} | {} | {} |\n", key.path, type, key.default_text, key.description);
+    std::string meaning{key.description};
+    std::string later;
+    for (const std::string& word : split_words(key.later)) later += " `" + word + "`";
+    if (!later.empty()) meaning += "; known, not in this version:" + later;
+    text += fmt::format("| `{}` | {} | {} | {} |\n", key.path, type, key.default_text, meaning);
   }
   return text;
 }
