@@ -292,14 +292,27 @@ void UsageBuilder::add_shift() {
 }
 
 std::vector<LinkShare> UsageBuilder::take(double overhead) {
-  std::sort(usage_.begin(), usage_.end(), [](const LinkShare& a, const LinkShare& b) { return a.link < b.link; });
   std::vector<LinkShare> result;
+  const std::size_t links = topology_.links().size();
+  constexpr std::size_t kSparse = 16;   // links per entry beyond which sorting is cheaper than a look at every link
+  if (links <= kSparse * usage_.size()) {
+    std::vector<double> sums(links, 0.0);
+    for (const LinkShare& use : usage_) sums[use.link.position()] += use.share;
+    result.reserve(std::min(links, usage_.size()));
+    for (std::size_t link = 0; link < links; ++link) {
+      if (sums[link] > 0) result.push_back({LinkId{static_cast<std::int32_t>(link)}, sums[link] * overhead});
+    }
+    return result;
+  }
+  std::stable_sort(usage_.begin(), usage_.end(), [](const LinkShare& a, const LinkShare& b) { return a.link < b.link; });
   for (const LinkShare& use : usage_) {
     if (result.empty() || result.back().link != use.link) {
+      if (!result.empty()) result.back().share *= overhead;
       result.push_back({use.link, 0.0});
     }
-    result.back().share += use.share * overhead;
+    result.back().share += use.share;
   }
+  if (!result.empty()) result.back().share *= overhead;
   return result;
 }
 
