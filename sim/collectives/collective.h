@@ -18,14 +18,30 @@
 namespace foretrain {
 
 enum class CollectiveKind {
-  kAllReduce, kAllGather, kReduceScatter, kBroadcast, kReduce, kAllToAll, kSendRecv
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kSendRecv
 };
-enum class CollectiveAlgorithm { kTree, kRing, kCollNetDirect, kCollNetChain, kNvls, kNvlsTree, kPat, kPeerToPeer };
+enum class CollectiveAlgorithm {
+  kTree,
+  kRing,
+  kCollNetDirect,
+  kCollNetChain,
+  kNvls,
+  kNvlsTree,
+  kPat,
+  kPeerToPeer
+};
 enum class CollectiveProtocol { kLl, kLl128, kSimple };
 
-[[nodiscard]] std::string_view to_string(CollectiveKind kind);            // "all_reduce"
-[[nodiscard]] std::string_view to_string(CollectiveAlgorithm algorithm);  // "Ring" (NCCL's spelling)
-[[nodiscard]] std::string_view to_string(CollectiveProtocol protocol);    // "LL128"
+[[nodiscard]] std::string_view to_string(CollectiveKind kind);  // "all_reduce"
+[[nodiscard]] std::string_view to_string(
+    CollectiveAlgorithm algorithm);                                     // "Ring" (NCCL's spelling)
+[[nodiscard]] std::string_view to_string(CollectiveProtocol protocol);  // "LL128"
 
 /// The scenario's `nccl:` map: version planned for and NCCL's own variables, already checked.
 struct NcclSettings {
@@ -47,10 +63,10 @@ struct NcclMachine {
   bool nvlink = true;
   int nvlink_links = 18;
   int nics_per_node = 8;
-  double nic_gbytes_per_s = 50;   // as sold: 400 Gbit/s = 50
+  double nic_gbytes_per_s = 50;  // as sold: 400 Gbit/s = 50
   int pcie_generation = 5;
-  std::string cpu = "intel";      // intel | amd | arm
-  bool multicast = true;          // NVLS possible
+  std::string cpu = "intel";  // intel | amd | arm
+  bool multicast = true;      // NVLS possible
 };
 
 /// A process group: GPUs in rank order.
@@ -62,19 +78,20 @@ struct ProcessGroup {
 struct CollectiveChoice {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
   CollectiveProtocol protocol = CollectiveProtocol::kSimple;
-  int channels = 1;                 // = SMs taken on each GPU while it runs
-  int max_channels = 1;             // what NCCL plans with before it splits a small call over fewer
-  bool available = true;            // false: NCCL_ALGO or NCCL_PROTO leave the call nothing; NCCL would refuse it
-  SimDuration latency{};            // the part that does not depend on the size
-  DataRate algorithm_bandwidth;     // NCCL's size / time, asymptotic, alone on a healthy machine
-  double estimated_us = 0;          // as ncclGroupSimulateEnd would print it
+  int channels = 1;      // = SMs taken on each GPU while it runs
+  int max_channels = 1;  // what NCCL plans with before it splits a small call over fewer
+  bool available =
+      true;  // false: NCCL_ALGO or NCCL_PROTO leave the call nothing; NCCL would refuse it
+  SimDuration latency{};         // the part that does not depend on the size
+  DataRate algorithm_bandwidth;  // NCCL's size / time, asymptotic, alone on a healthy machine
+  double estimated_us = 0;       // as ncclGroupSimulateEnd would print it
 };
 
 /// A collective lowered to the fluid network: one coupled activity.
 struct LoweredCollective {
-  std::vector<LinkShare> usage;     // bytes on each link per byte of `work`
-  double work_bytes = 0;            // the collective's size S as nccl-tests counts it
-  DataRate rate_cap;                // protocol, channel and SM limits, in bytes of `work` per second
+  std::vector<LinkShare> usage;  // bytes on each link per byte of `work`
+  double work_bytes = 0;         // the collective's size S as nccl-tests counts it
+  DataRate rate_cap;             // protocol, channel and SM limits, in bytes of `work` per second
   SimDuration latency{};
   CollectiveChoice choice;
 };

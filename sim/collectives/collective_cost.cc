@@ -13,12 +13,16 @@ std::string_view architecture(int cc) {
   return cc >= 80 ? "ampere" : "volta";
 }
 
-bool matches(std::string_view cell, std::string_view value) { return cell.empty() || cell == value; }
+bool matches(std::string_view cell, std::string_view value) {
+  return cell.empty() || cell == value;
+}
 
 }  // namespace
 
 NcclEfficiencyRow efficiency_of(const NcclTables& tables, const CostQuery& query) {
-  const std::string_view interconnect = query.group.nodes > 1 ? "network" : query.nvlink ? "nvlink" : "pcie";
+  const std::string_view interconnect = query.group.nodes > 1 ? "network"
+                                        : query.nvlink        ? "nvlink"
+                                                              : "pcie";
   NcclEfficiencyRow result;
   for (const NcclEfficiencyRow& row : tables.efficiency) {
     const bool applies = matches(row.architecture, architecture(query.compute_capability)) &&
@@ -26,7 +30,8 @@ NcclEfficiencyRow efficiency_of(const NcclTables& tables, const CostQuery& query
                          matches(row.algorithm, to_string(query.algorithm)) &&
                          matches(row.protocol, to_string(query.protocol)) &&
                          matches(row.collective, to_string(query.kind)) &&
-                         row.gpus_min <= query.group.local_ranks && query.group.local_ranks <= row.gpus_max;
+                         row.gpus_min <= query.group.local_ranks &&
+                         query.group.local_ranks <= row.gpus_max;
     if (applies) result = row;
   }
   return result;
@@ -44,11 +49,14 @@ CostSteps steps_of(const CostQuery& query) {
     case CollectiveAlgorithm::kTree: return {2.0 * (group.local_ranks - 1), 2 * levels};
     case CollectiveAlgorithm::kNvls: return {1, 0};
     case CollectiveAlgorithm::kNvlsTree: return {1, 2 * levels};
-    case CollectiveAlgorithm::kPat: return {0, std::ceil(std::log2(static_cast<double>(group.nodes)))};
+    case CollectiveAlgorithm::kPat:
+      return {0, std::ceil(std::log2(static_cast<double>(group.nodes)))};
     default: break;
   }
-  if (query.kind != CollectiveKind::kAllToAll) return group.nodes > 1 ? CostSteps{0, 1} : CostSteps{1, 0};
-  return {static_cast<double>(group.local_ranks - 1), static_cast<double>(group.ranks - group.local_ranks)};
+  if (query.kind != CollectiveKind::kAllToAll)
+    return group.nodes > 1 ? CostSteps{0, 1} : CostSteps{1, 0};
+  return {static_cast<double>(group.local_ranks - 1),
+          static_cast<double>(group.ranks - group.local_ranks)};
 }
 
 double bus_factor(CollectiveKind kind, int ranks) {

@@ -1,4 +1,5 @@
-// What a collective costs on real machines, from what was measured (efficiency.csv): not NCCL's own estimate.
+// What a collective costs on real machines, from what was measured (efficiency.csv): not NCCL's own
+// estimate.
 #pragma once
 
 #include "sim/collectives/collective.h"
@@ -16,7 +17,8 @@ struct CostQuery {
   NcclGroup group;
 };
 
-/// The last row that matches. @pre the tables have a row that matches all (load_nccl_tables does not check).
+/// The last row that matches. @pre the tables have a row that matches all (load_nccl_tables does
+/// not check).
 [[nodiscard]] NcclEfficiencyRow efficiency_of(const NcclTables& tables, const CostQuery& query);
 
 /// Hops in a row that a call cannot avoid, inside nodes and between them.
@@ -26,8 +28,9 @@ struct CostSteps {
 };
 [[nodiscard]] CostSteps steps_of(const CostQuery& query);
 
-/// Bytes that leave a GPU per byte of S: 2 (n - 1) / n for all-reduce, (n - 1) / n for all-gather, reduce-scatter and
-/// all-to-all, 1 for broadcast, reduce and send/receive: bus bandwidth is algorithm bandwidth times this.
+/// Bytes that leave a GPU per byte of S: 2 (n - 1) / n for all-reduce, (n - 1) / n for all-gather,
+/// reduce-scatter and all-to-all, 1 for broadcast, reduce and send/receive: bus bandwidth is
+/// algorithm bandwidth times this.
 [[nodiscard]] double bus_factor(CollectiveKind kind, int ranks);
 
 }  // namespace foretrain

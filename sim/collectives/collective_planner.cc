@@ -38,16 +38,20 @@ struct CollectivePlanner::Impl {
   NcclSettings settings;
   NcclTables tables;
 
-  [[nodiscard]] CollectiveChoice choose(CollectiveKind kind, double bytes, const NcclGroup& group) const;
-  [[nodiscard]] CollectiveChoice peer_to_peer(CollectiveKind kind, double bytes, const NcclGroup& group,
+  [[nodiscard]] CollectiveChoice choose(CollectiveKind kind, double bytes,
+                                        const NcclGroup& group) const;
+  [[nodiscard]] CollectiveChoice peer_to_peer(CollectiveKind kind, double bytes,
+                                              const NcclGroup& group,
                                               const NcclGraphs& graphs) const;
   [[nodiscard]] CostQuery cost_query(CollectiveKind kind, const CollectiveChoice& choice,
                                      const NcclGroup& group) const {
-    return {kind, choice.algorithm, choice.protocol, machine.compute_capability, machine.nvlink, group};
+    return {kind, choice.algorithm, choice.protocol, machine.compute_capability, machine.nvlink,
+            group};
   }
   void add_usage(UsageBuilder& builder, CollectiveKind kind, const CollectiveChoice& choice,
                  const NcclGroup& group) const;
-  [[nodiscard]] double limit(const LoweredCollective& lowered, const NcclEfficiencyRow& row, double per_rank) const;
+  [[nodiscard]] double limit(const LoweredCollective& lowered, const NcclEfficiencyRow& row,
+                             double per_rank) const;
 };
 
 CollectiveChoice CollectivePlanner::Impl::choose(CollectiveKind kind, double bytes,
@@ -57,13 +61,15 @@ CollectiveChoice CollectivePlanner::Impl::choose(CollectiveKind kind, double byt
   std::vector<TuningCell> cells = tuning_cells(machine, settings, tables, graphs, group, kind);
   CollectiveChoice choice;
   if (cells.empty()) {
-    // Up to 2.23 NCCL fell back to rings; later releases refuse the call, and rings stand for it here.
+    // Up to 2.23 NCCL fell back to rings; later releases refuse the call, and rings stand for it
+    // here.
     choice.available = settings.version_minor < 24;
     NcclSettings free = settings;
     free.environment.erase("NCCL_ALGO");
     free.environment.erase("NCCL_PROTO");
     cells = tuning_cells(machine, free, tables, graphs, group, kind);
-    std::erase_if(cells, [](const TuningCell& cell) { return cell.algorithm != CollectiveAlgorithm::kRing; });
+    std::erase_if(
+        cells, [](const TuningCell& cell) { return cell.algorithm != CollectiveAlgorithm::kRing; });
     FORETRAIN_ASSERT(!cells.empty(), "rings are always possible");
   }
   const auto estimate = [&](const TuningCell& cell) {
@@ -88,7 +94,8 @@ CollectiveChoice CollectivePlanner::Impl::choose(CollectiveKind kind, double byt
 }
 
 /// NCCL has no estimate for sends and receives; ours stands for it.
-CollectiveChoice CollectivePlanner::Impl::peer_to_peer(CollectiveKind kind, double bytes, const NcclGroup& group,
+CollectiveChoice CollectivePlanner::Impl::peer_to_peer(CollectiveKind kind, double bytes,
+                                                       const NcclGroup& group,
                                                        const NcclGraphs& graphs) const {
   CollectiveChoice choice;
   choice.algorithm = CollectiveAlgorithm::kPeerToPeer;
@@ -107,14 +114,16 @@ CollectiveChoice CollectivePlanner::Impl::peer_to_peer(CollectiveKind kind, doub
   const double link = group.nodes > 1 ? machine.nic_gbytes_per_s * machine.nics_per_node /
                                             std::max(1, machine.gpus_per_node) * row.network
                                       : 25.0 * std::max(1, machine.nvlink_links) * row.nvlink;
-  choice.algorithm_bandwidth = gigabytes_per_second(std::max(0.1, link) / bus_factor(kind, group.ranks));
-  choice.estimated_us =
-      to_seconds(choice.latency) * 1e6 + bytes / choice.algorithm_bandwidth.bytes_per_second() * 1e6;
+  choice.algorithm_bandwidth =
+      gigabytes_per_second(std::max(0.1, link) / bus_factor(kind, group.ranks));
+  choice.estimated_us = to_seconds(choice.latency) * 1e6 +
+                        bytes / choice.algorithm_bandwidth.bytes_per_second() * 1e6;
   return choice;
 }
 
 void CollectivePlanner::Impl::add_usage(UsageBuilder& builder, CollectiveKind kind,
-                                        const CollectiveChoice& choice, const NcclGroup& group) const {
+                                        const CollectiveChoice& choice,
+                                        const NcclGroup& group) const {
   const double n = group.ranks;
   const bool all_reduce = kind == CollectiveKind::kAllReduce;
   // Boxes without NVLink have no more rings than the search finds; else one per NIC.
@@ -123,7 +132,9 @@ void CollectivePlanner::Impl::add_usage(UsageBuilder& builder, CollectiveKind ki
     case CollectiveAlgorithm::kTree: builder.add_trees(most); break;
     case CollectiveAlgorithm::kNvls: {
       const double out = all_reduce ? 1 + 1 / n : kind == CollectiveKind::kAllGather ? 1 / n : 1.0;
-      builder.add_multicast(out, all_reduce ? 1 + 1 / n : kind == CollectiveKind::kAllGather ? 1.0 : 1 / n);
+      builder.add_multicast(out, all_reduce                           ? 1 + 1 / n
+                                 : kind == CollectiveKind::kAllGather ? 1.0
+                                                                      : 1 / n);
       break;
     }
     case CollectiveAlgorithm::kNvlsTree: {
@@ -145,10 +156,12 @@ void CollectivePlanner::Impl::add_usage(UsageBuilder& builder, CollectiveKind ki
 }
 
 /// Bytes of work per second that the machine's own links and the channels let through.
-double CollectivePlanner::Impl::limit(const LoweredCollective& lowered, const NcclEfficiencyRow& row,
-                                      double per_rank) const {
+double CollectivePlanner::Impl::limit(const LoweredCollective& lowered,
+                                      const NcclEfficiencyRow& row, double per_rank) const {
   double rate = 0;
-  const auto bound = [&](double candidate) { rate = rate > 0 ? std::min(rate, candidate) : candidate; };
+  const auto bound = [&](double candidate) {
+    rate = rate > 0 ? std::min(rate, candidate) : candidate;
+  };
   for (const LinkShare& use : lowered.usage) {
     const Link& link = topology.link(use.link);
     double share = 0;
@@ -156,7 +169,7 @@ double CollectivePlanner::Impl::limit(const LoweredCollective& lowered, const Nc
       case LinkTier::kNvlink: share = row.nvlink; break;
       case LinkTier::kPcie: share = row.pcie; break;
       case LinkTier::kHostLink: share = row.network; break;
-      case LinkTier::kInterSwitch: break;   // what others leave there is the network model's to say
+      case LinkTier::kInterSwitch: break;  // what others leave there is the network model's to say
     }
     if (share > 0) bound(share * link.bandwidth.bytes_per_second() / use.share);
   }
@@ -166,8 +179,8 @@ double CollectivePlanner::Impl::limit(const LoweredCollective& lowered, const Nc
   return rate;
 }
 
-CollectivePlanner::CollectivePlanner(const Topology& topology, const Router& router, NcclMachine machine,
-                                     NcclSettings settings, NcclTables tables)
+CollectivePlanner::CollectivePlanner(const Topology& topology, const Router& router,
+                                     NcclMachine machine, NcclSettings settings, NcclTables tables)
     : impl_(std::make_unique<Impl>(
           Impl{topology, router, std::move(machine), std::move(settings), std::move(tables)})) {}
 CollectivePlanner::~CollectivePlanner() = default;
@@ -181,8 +194,8 @@ CollectiveChoice CollectivePlanner::choose(CollectiveKind kind, Bytes size, int 
   return impl_->choose(kind, size.as_double(), {num_ranks, num_nodes, local});
 }
 
-LoweredCollective CollectivePlanner::lower(CollectiveKind kind, Bytes size, const ProcessGroup& group,
-                                           std::uint64_t label) const {
+LoweredCollective CollectivePlanner::lower(CollectiveKind kind, Bytes size,
+                                           const ProcessGroup& group, std::uint64_t label) const {
   LoweredCollective lowered;
   const int n = static_cast<int>(group.gpus.size());
   if (n < 2 || size.count() <= 0) return lowered;
@@ -196,10 +209,11 @@ LoweredCollective CollectivePlanner::lower(CollectiveKind kind, Bytes size, cons
   const CostQuery query = impl_->cost_query(kind, lowered.choice, shape);
   const NcclEfficiencyRow row = efficiency_of(impl_->tables, query);
   const CostSteps steps = steps_of(query);
-  lowered.latency = duration_from_seconds((row.launch_us + steps.inside * row.hop_us +
-                                           steps.between * row.network_hop_us) * 1e-6 +
-                                          steps.between * to_seconds(builder.network_latency()));
-  lowered.rate_cap = DataRate::from_bytes_per_second(impl_->limit(lowered, row, bus_factor(kind, n) * overhead));
+  lowered.latency = duration_from_seconds(
+      (row.launch_us + steps.inside * row.hop_us + steps.between * row.network_hop_us) * 1e-6 +
+      steps.between * to_seconds(builder.network_latency()));
+  lowered.rate_cap =
+      DataRate::from_bytes_per_second(impl_->limit(lowered, row, bus_factor(kind, n) * overhead));
   return lowered;
 }
 

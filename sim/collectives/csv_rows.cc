@@ -34,7 +34,8 @@ std::vector<std::string> split_csv_line(const std::string& line) {
 }
 
 std::optional<double> parse_plain_number(const std::string& text) {
-  if (text.empty() || text.find_first_not_of("0123456789+-.eE") != std::string::npos) return std::nullopt;
+  if (text.empty() || text.find_first_not_of("0123456789+-.eE") != std::string::npos)
+    return std::nullopt;
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   if (end != text.c_str() + text.size() || !std::isfinite(value)) return std::nullopt;
@@ -43,7 +44,9 @@ std::optional<double> parse_plain_number(const std::string& text) {
 
 Result<CsvRows> CsvRows::read(const std::string& path, const std::vector<std::string>& columns) {
   std::ifstream file{path, std::ios::binary};
-  if (!file) return fail(SourceLocation{path, 0, 0}, "", "cannot be read", "is the catalog directory complete?");
+  if (!file)
+    return fail(SourceLocation{path, 0, 0}, "", "cannot be read",
+                "is the catalog directory complete?");
   CsvRows table;
   table.path_ = path;
   Diagnostics problems;
@@ -56,8 +59,11 @@ Result<CsvRows> CsvRows::read(const std::string& path, const std::vector<std::st
       continue;
     }
     if (cells.size() != table.header_.size()) {
-      problems.push_back({Severity::kError, {path, number, 1}, "",
-                          fmt::format("has {} cells, not {}", cells.size(), table.header_.size()), ""});
+      problems.push_back({Severity::kError,
+                          {path, number, 1},
+                          "",
+                          fmt::format("has {} cells, not {}", cells.size(), table.header_.size()),
+                          ""});
       continue;
     }
     table.rows_.push_back({number, std::move(cells)});

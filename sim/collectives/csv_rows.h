@@ -16,9 +16,10 @@ class CsvRows {
     std::vector<std::string> cells;
   };
 
-  /// Reads a file; commas separate, double quotes protect, blank lines and lines with # are skipped.
-  /// @return diagnostics if the file cannot be read, lacks a column of `columns`, or a row has too many or too
-  /// few cells.
+  /// Reads a file; commas separate, double quotes protect, blank lines and lines with # are
+  /// skipped.
+  /// @return diagnostics if the file cannot be read, lacks a column of `columns`, or a row has too
+  /// many or too few cells.
   static Result<CsvRows> read(const std::string& path, const std::vector<std::string>& columns);
 
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }

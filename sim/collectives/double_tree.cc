@@ -16,7 +16,8 @@ int binary_tree_parent(int id, int nodes) {
 }  // namespace
 
 int double_tree_parent(int id, int nodes, int tree) {
-  FORETRAIN_EXPECTS(id >= 0 && id < nodes && (tree == 0 || tree == 1), "a node of one of two trees");
+  FORETRAIN_EXPECTS(id >= 0 && id < nodes && (tree == 0 || tree == 1),
+                    "a node of one of two trees");
   if (tree == 0) return binary_tree_parent(id, nodes);
   if (nodes % 2 == 0) {
     const int parent = binary_tree_parent(nodes - 1 - id, nodes);

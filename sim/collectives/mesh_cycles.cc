@@ -35,7 +35,8 @@ class MeshSearch {
     for (std::size_t to = 0; to < room_.size(); ++to) {
       if (!used_[to] && room_[at][to] > 0) next.push_back(to);
     }
-    std::stable_sort(next.begin(), next.end(), [&](std::size_t a, std::size_t b) { return room_[at][a] > room_[at][b]; });
+    std::stable_sort(next.begin(), next.end(),
+                     [&](std::size_t a, std::size_t b) { return room_[at][a] > room_[at][b]; });
     for (const std::size_t to : next) {
       path_.push_back(to);
       used_[to] = true;
@@ -53,7 +54,8 @@ class MeshSearch {
 
 }  // namespace
 
-std::vector<std::vector<std::size_t>> mesh_cycles(const Topology& topology, const std::vector<DeviceId>& gpus) {
+std::vector<std::vector<std::size_t>> mesh_cycles(const Topology& topology,
+                                                  const std::vector<DeviceId>& gpus) {
   const std::size_t n = gpus.size();
   if (n > 8) return {};
   std::vector<std::vector<double>> width(n, std::vector<double>(n, 0));
@@ -72,7 +74,8 @@ std::vector<std::vector<std::size_t>> mesh_cycles(const Topology& topology, cons
   // Two cycles to a narrowest link: in a full mesh of four, three cycles use each link twice.
   std::vector<std::vector<int>> room(n, std::vector<int>(n, 0));
   for (std::size_t a = 0; a < n; ++a) {
-    for (std::size_t b = 0; b < n; ++b) room[a][b] = static_cast<int>(std::lround(2 * width[a][b] / narrowest));
+    for (std::size_t b = 0; b < n; ++b)
+      room[a][b] = static_cast<int>(std::lround(2 * width[a][b] / narrowest));
   }
   MeshSearch search{std::move(room)};
   std::vector<std::vector<std::size_t>> cycles;

@@ -34,10 +34,10 @@ class GraphRules {
     if (machine.nvlink) nvlink_ = machine.nvlink_links * constant("nvlink", "", 20);
     const int gpus = std::max(1, machine.gpus_per_node);
     nics_ = std::max(1, machine.nics_per_node * std::min(group.local_ranks, gpus) / gpus);
-    link_ = group.local_ranks == 1                 ? "single"
-            : !machine.nvlink || nvlink_ <= 0      ? "pcie"
-            : machine.nvswitch                     ? "nvswitch"
-                                                   : "mesh";
+    link_ = group.local_ranks == 1            ? "single"
+            : !machine.nvlink || nvlink_ <= 0 ? "pcie"
+            : machine.nvswitch                ? "nvswitch"
+                                              : "mesh";
     const char* lists = group.nodes > 1 ? "inter" : "intra";
     for (const NcclSpeedRow& row : tables.speeds) {
       if (row.table == lists && holds(row)) speeds_ = row.values;
@@ -61,9 +61,11 @@ class GraphRules {
   [[nodiscard]] bool holds(const NcclSpeedRow& row) const {
     return row.releases.holds(minor_) && row.cc_min <= cc_ && cc_ <= row.cc_max;
   }
-  [[nodiscard]] double constant(const std::string& table, const std::string& name, double fallback) const {
+  [[nodiscard]] double constant(const std::string& table, const std::string& name,
+                                double fallback) const {
     for (const NcclSpeedRow& row : tables_.speeds) {
-      if (row.table == table && row.row == name && holds(row) && !row.values.empty()) return row.values.front();
+      if (row.table == table && row.row == name && holds(row) && !row.values.empty())
+        return row.values.front();
     }
     return fallback;
   }
@@ -112,10 +114,12 @@ class GraphRules {
     ring.bw_intra = ring.bw_inter = speed_within(nic);
     ring.same_channels = ring.channels == 1;
     // Grace: the NIC is reached over C2C, which counts as close from 2.27 on.
-    if (machine_.cpu == "arm" && cc_ >= 90) ring.inter = minor_ >= 27 ? NcclPath::kViaPeer : NcclPath::kHost;
+    if (machine_.cpu == "arm" && cc_ >= 90)
+      ring.inter = minor_ >= 27 ? NcclPath::kViaPeer : NcclPath::kHost;
     if (group_.local_ranks == 1) {
       ring.intra = NcclPath::kLocal;
-      if (machine_.nic_gbytes_per_s < 5) ring.inter = NcclPath::kHost;  // a socket behind the host bridge
+      if (machine_.nic_gbytes_per_s < 5)
+        ring.inter = NcclPath::kHost;  // a socket behind the host bridge
       return ring;
     }
     if (link_ == "pcie") {
@@ -168,12 +172,14 @@ class GraphRules {
   }
   [[nodiscard]] bool tree_fits(int channels, double speed) const {
     if (link_ == "single") return true;
-    if (link_ == "pcie") return speed * channels <= std::min(pcie_, socket_limit()) * (1 + kRounding);
-    // A chain's last GPU sends nothing on; with a NIC for each GPU the chains end on different ones.
-    const double sending = nics_ >= group_.local_ranks && channels % group_.local_ranks == 0 &&
-                                   channels >= nics_
-                               ? channels * (1.0 - 1.0 / group_.local_ranks)
-                               : channels;
+    if (link_ == "pcie")
+      return speed * channels <= std::min(pcie_, socket_limit()) * (1 + kRounding);
+    // A chain's last GPU sends nothing on; with a NIC for each GPU the chains end on different
+    // ones.
+    const double sending =
+        nics_ >= group_.local_ranks && channels % group_.local_ranks == 0 && channels >= nics_
+            ? channels * (1.0 - 1.0 / group_.local_ranks)
+            : channels;
     return speed * sending <= nvlink_ * (1 + kRounding);
   }
   /// Machines with one GPU per PCIe switch end with plain trees; pairs of GPUs keep balanced ones.
@@ -187,13 +193,15 @@ class GraphRules {
 
   // ---- NVLS ----
 
-  /// A head's link carries its own slice twice and each other head's once: (heads + 1) s <= bandwidth.
+  /// A head's link carries its own slice twice and each other head's once: (heads + 1) s <=
+  /// bandwidth.
   [[nodiscard]] NcclGraph nvls() const {
     NcclGraph graph;
     if (!machine_.multicast || link_ != "nvswitch" || cc_ < 90) return graph;
     if (nccl_integer(settings_, "NCCL_NVLS_ENABLE").value_or(2) == 0) return graph;
     const int arity = minor_ <= 19 ? 8 : 32;
-    graph.channels = std::min(arity, group_.nodes > 1 ? std::min(nics_, group_.local_ranks) : group_.local_ranks);
+    graph.channels = std::min(
+        arity, group_.nodes > 1 ? std::min(nics_, group_.local_ranks) : group_.local_ranks);
     double limit = nvlink_ / (graph.channels + 1);
     const double nic = std::min(machine_.nic_gbytes_per_s, pcie_);
     if (group_.nodes > 1) limit = std::min(limit, nic);
@@ -212,12 +220,15 @@ class GraphRules {
   // ---- exceptions and counts ----
 
   [[nodiscard]] bool matches(const NcclGraphRow& row, int minor) const {
-    const auto within = [](auto value, auto low, auto high) { return low <= value && value <= high; };
+    const auto within = [](auto value, auto low, auto high) {
+      return low <= value && value <= high;
+    };
     return row.releases.holds(minor) && within(cc_, row.cc_min, row.cc_max) && row.link == link_ &&
            within(group_.local_ranks, row.gpus_min, row.gpus_max) &&
            within(machine_.nics_per_node, row.nics_min, row.nics_max) &&
            within(machine_.nic_gbytes_per_s, row.nic_min, row.nic_max) &&
-           within(group_.nodes, row.nodes_min, row.nodes_max) && (row.cpu.empty() || row.cpu == machine_.cpu);
+           within(group_.nodes, row.nodes_min, row.nodes_max) &&
+           (row.cpu.empty() || row.cpu == machine_.cpu);
   }
   static NcclPath path(const std::string& name) {
     if (name == "LOC") return NcclPath::kLocal;
@@ -231,9 +242,12 @@ class GraphRules {
     const bool cross = nccl_integer(settings_, "NCCL_CROSS_NIC").value_or(2) != 0;
     for (const NcclGraphRow& row : tables_.graphs) {
       const bool own = matches(row, minor_);
-      const bool old = !cross && row.graph == "ring" && minor_ > 19 && row.releases.until == 19 && matches(row, 19);
+      const bool old = !cross && row.graph == "ring" && minor_ > 19 && row.releases.until == 19 &&
+                       matches(row, 19);
       if (!own && !old) continue;
-      NcclGraph& graph = row.graph == "ring" ? graphs_.ring : row.graph == "tree" ? graphs_.tree : graphs_.nvls;
+      NcclGraph& graph = row.graph == "ring"   ? graphs_.ring
+                         : row.graph == "tree" ? graphs_.tree
+                                               : graphs_.nvls;
       if (row.graph == "nvls" && graph.channels == 0) continue;
       graph = {row.channels,         row.bw_intra,         row.bw_inter,
                path(row.type_intra), path(row.type_inter), row.same_channels};
@@ -255,25 +269,28 @@ class GraphRules {
       const auto value = nccl_integer(settings_, name);
       return value ? *value : nccl_integer(settings_, alias).value_or(fallback);
     };
-    const int most = std::min({bound("NCCL_MAX_NCHANNELS", "NCCL_MAX_NRINGS", most_channels_), most_ctas,
-                               most_channels_});
+    const int most = std::min({bound("NCCL_MAX_NCHANNELS", "NCCL_MAX_NRINGS", most_channels_),
+                               most_ctas, most_channels_});
     const int least = std::min(
         std::max(bound("NCCL_MIN_NCHANNELS", "NCCL_MIN_NRINGS", 1), least_ctas), most_channels_);
     channels = std::max(std::min(channels, std::max(1, most)), least);
     graphs_.call_channels = channels;
     if (graphs_.nvls.channels > 0) {
-      graphs_.nvls_channels = std::clamp(nvls_channels(), std::max(1, least_ctas), std::max({1, least_ctas, most_ctas}));
+      graphs_.nvls_channels = std::clamp(nvls_channels(), std::max(1, least_ctas),
+                                         std::max({1, least_ctas, most_ctas}));
       if (minor_ >= 20 && minor_ <= 27) channels = std::max(channels, graphs_.nvls_channels);
     }
     graphs_.channels = channels;
     if (minor_ >= 22) graphs_.call_channels = channels;
-    graphs_.p2p_channels = std::clamp(power_of_two_at_least(channels),
-                                      nccl_integer(settings_, "NCCL_MIN_P2P_NCHANNELS").value_or(1),
-                                      std::max(1, nccl_integer(settings_, "NCCL_MAX_P2P_NCHANNELS").value_or(64)));
+    graphs_.p2p_channels =
+        std::clamp(power_of_two_at_least(channels),
+                   nccl_integer(settings_, "NCCL_MIN_P2P_NCHANNELS").value_or(1),
+                   std::max(1, nccl_integer(settings_, "NCCL_MAX_P2P_NCHANNELS").value_or(64)));
     graphs_.p2p_channels_per_peer = std::min(channels_per_peer(), graphs_.p2p_channels);
   }
   [[nodiscard]] int nvls_channels() const {
-    if (const auto set = nccl_integer(settings_, "NCCL_NVLS_NCHANNELS"); set && *set > 0) return *set;
+    if (const auto set = nccl_integer(settings_, "NCCL_NVLS_NCHANNELS"); set && *set > 0)
+      return *set;
     if (cc_ < 100) return 16;
     if (minor_ <= 26) return 32;
     if (group_.nodes == 1) return 24;
@@ -282,15 +299,18 @@ class GraphRules {
   [[nodiscard]] int channels_per_peer() const {
     const int total = graphs_.p2p_channels;
     if (group_.nodes == 1) {
-      if (link_ == "nvswitch") return std::min(total, power_of_two_at_least(2 * machine_.nvlink_links));
+      if (link_ == "nvswitch")
+        return std::min(total, power_of_two_at_least(2 * machine_.nvlink_links));
       return link_ == "single" ? total : 2;
     }
-    if (const auto set = nccl_integer(settings_, "NCCL_NCHANNELS_PER_NET_PEER"); set && *set > 0) return *set;
+    if (const auto set = nccl_integer(settings_, "NCCL_NCHANNELS_PER_NET_PEER"); set && *set > 0)
+      return *set;
     if (minor_ <= 19) return 2;
     const int nics = std::max(1, machine_.nics_per_node / std::max(1, machine_.gpus_per_node));
     if (minor_ >= 29) {
-      const double needed = std::ceil(nics * machine_.nic_gbytes_per_s /
-                                      nccl_integer(settings_, "NCCL_P2P_PER_CHANNEL_NET_BW").value_or(14));
+      const double needed =
+          std::ceil(nics * machine_.nic_gbytes_per_s /
+                    nccl_integer(settings_, "NCCL_P2P_PER_CHANNEL_NET_BW").value_or(14));
       int per_peer = power_of_two_at_least(std::max(nics, static_cast<int>(needed)));
       while (per_peer > 1 && per_peer * ((group_.ranks + 7) / 8) > total) per_peer /= 2;
       return per_peer;
@@ -326,8 +346,8 @@ std::optional<int> nccl_integer(const NcclSettings& settings, const char* name) 
   return static_cast<int>(std::clamp(value, -1L << 30, 1L << 30));
 }
 
-NcclGraphs nccl_graphs(const NcclMachine& machine, const NcclSettings& settings, const NcclTables& tables,
-                       const NcclGroup& group) {
+NcclGraphs nccl_graphs(const NcclMachine& machine, const NcclSettings& settings,
+                       const NcclTables& tables, const NcclGroup& group) {
   return GraphRules{machine, settings, tables, group}.build();
 }
 

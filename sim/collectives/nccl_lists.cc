@@ -11,10 +11,11 @@ namespace foretrain {
 namespace {
 
 // In the order of the enumerators; the last, peer to peer, is no word of NCCL's.
-constexpr std::array<const char*, 7> kAlgorithmNames{"tree", "ring", "collnetdirect", "collnetchain",
-                                                     "nvls", "nvlstree", "pat"};
+constexpr std::array<const char*, 7> kAlgorithmNames{
+    "tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"};
 constexpr std::array<const char*, 3> kProtocolNames{"ll", "ll128", "simple"};
-constexpr std::array<const char*, 5> kFunctionNames{"allreduce", "allgather", "reducescatter", "broadcast", "reduce"};
+constexpr std::array<const char*, 5> kFunctionNames{"allreduce", "allgather", "reducescatter",
+                                                    "broadcast", "reduce"};
 
 std::string lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -44,7 +45,8 @@ void apply_list(std::string list, const std::array<const char*, kCount>& names, 
 /// The list that counts for a function: its own, else the default; later ones win.
 template <std::size_t kCount>
 bool apply_variable(const NcclSettings& settings, const char* variable, const std::string& function,
-                    const std::array<const char*, kCount>& names, bool* allowed, std::string* chosen) {
+                    const std::array<const char*, kCount>& names, bool* allowed,
+                    std::string* chosen) {
   const auto found = settings.environment.find(variable);
   if (found == settings.environment.end() || found->second.empty()) return false;
   std::string own, general;
@@ -77,8 +79,12 @@ NcclLists::NcclLists(const NcclSettings& settings, CollectiveKind kind) {
   }
 }
 
-bool NcclLists::allows(CollectiveAlgorithm algorithm) const { return algorithms_[static_cast<std::size_t>(algorithm)]; }
-bool NcclLists::allows(CollectiveProtocol protocol) const { return protocols_[static_cast<std::size_t>(protocol)]; }
+bool NcclLists::allows(CollectiveAlgorithm algorithm) const {
+  return algorithms_[static_cast<std::size_t>(algorithm)];
+}
+bool NcclLists::allows(CollectiveProtocol protocol) const {
+  return protocols_[static_cast<std::size_t>(protocol)];
+}
 
 std::string nccl_list_problem(const std::string& variable, const std::string& value) {
   std::vector<std::string> names;
@@ -90,7 +96,8 @@ std::string nccl_list_problem(const std::string& variable, const std::string& va
   for (std::string list : split(lower_case(value), ';')) {
     if (const std::size_t colon = list.find(':'); colon != std::string::npos) {
       const std::string function = list.substr(0, colon);
-      if (std::find(kFunctionNames.begin(), kFunctionNames.end(), function) == kFunctionNames.end()) {
+      if (std::find(kFunctionNames.begin(), kFunctionNames.end(), function) ==
+          kFunctionNames.end()) {
         return "'" + function + "' is no collective that takes a list";
       }
       list.erase(0, colon + 1);

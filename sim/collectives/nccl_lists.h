@@ -8,8 +8,9 @@
 namespace foretrain {
 
 /// What the two lists leave for one collective.
-/// Grammar: `[^]name,name…`, or since 2.24 `default;function:list;…` with functions broadcast, reduce, allgather,
-/// reducescatter, allreduce. `^` takes names away. Up to 2.23 a list that leaves nothing leaves Ring.
+/// Grammar: `[^]name,name…`, or since 2.24 `default;function:list;…` with functions broadcast,
+/// reduce, allgather, reducescatter, allreduce. `^` takes names away. Up to 2.23 a list that leaves
+/// nothing leaves Ring.
 class NcclLists {
  public:
   NcclLists(const NcclSettings& settings, CollectiveKind kind);

@@ -17,7 +17,8 @@ constexpr double kNoLimitRate = std::numeric_limits<double>::max();
 /// One file being read: cells as values, problems collected.
 class TableReader {
  public:
-  TableReader(const std::string& path, const std::vector<std::string>& columns, Diagnostics& problems)
+  TableReader(const std::string& path, const std::vector<std::string>& columns,
+              Diagnostics& problems)
       : problems_(problems) {
     Result<CsvRows> read = CsvRows::read(path, columns);
     if (read) {
@@ -27,13 +28,16 @@ class TableReader {
     }
   }
   [[nodiscard]] const std::vector<CsvRows::Row>& rows() const { return table_.rows(); }
-  const std::string& text(const CsvRows::Row& row, const char* column) const { return table_.text(row, column); }
+  const std::string& text(const CsvRows::Row& row, const char* column) const {
+    return table_.text(row, column);
+  }
   double number(const CsvRows::Row& row, const char* column, double fallback = 0) {
     return table_.number(row, column, fallback, problems_);
   }
   int integer(const CsvRows::Row& row, const char* column, int fallback) {
     const double value = table_.number(row, column, fallback, problems_);
-    const bool whole = value >= 0 && value <= kNoLimit && value == static_cast<double>(static_cast<long long>(value));
+    const bool whole = value >= 0 && value <= kNoLimit &&
+                       value == static_cast<double>(static_cast<long long>(value));
     if (!whole) problems_.push_back(table_.problem(row, column, "must be a whole number"));
     return whole ? static_cast<int>(value) : fallback;
   }
@@ -60,34 +64,41 @@ class TableReader {
 };
 
 void read_tuning(const std::string& dir, NcclTables& tables, Diagnostics& problems) {
-  TableReader reader{dir + "/tuning.csv", {"table", "row", "since", "until", "a", "b", "c", "source"}, problems};
+  TableReader reader{
+      dir + "/tuning.csv", {"table", "row", "since", "until", "a", "b", "c", "source"}, problems};
   for (const auto& row : reader.rows()) {
     reader.choice(row, "table",
-                  {"base", "nvlink", "pci", "net", "ll_max", "ring_ll128", "tree_ll128", "tree", "nvls_tree",
-                   "nvls_efficiency", "overhead"});
-    tables.tuning.push_back({reader.text(row, "table"), reader.text(row, "row"), reader.releases(row),
-                             {reader.number(row, "a"), reader.number(row, "b"), reader.number(row, "c")}});
+                  {"base", "nvlink", "pci", "net", "ll_max", "ring_ll128", "tree_ll128", "tree",
+                   "nvls_tree", "nvls_efficiency", "overhead"});
+    tables.tuning.push_back(
+        {reader.text(row, "table"),
+         reader.text(row, "row"),
+         reader.releases(row),
+         {reader.number(row, "a"), reader.number(row, "b"), reader.number(row, "c")}});
   }
 }
 
 void read_speeds(const std::string& dir, NcclTables& tables, Diagnostics& problems) {
   TableReader reader{dir + "/speeds.csv",
-                     {"table", "row", "since", "until", "cc_min", "cc_max", "values", "source"}, problems};
+                     {"table", "row", "since", "until", "cc_min", "cc_max", "values", "source"},
+                     problems};
   for (const auto& row : reader.rows()) {
     reader.choice(row, "table", {"intra", "inter", "nvlink", "pcie", "socket"});
-    tables.speeds.push_back({reader.text(row, "table"), reader.text(row, "row"), reader.releases(row),
-                             reader.integer(row, "cc_min", 0), reader.integer(row, "cc_max", kNoLimit),
+    tables.speeds.push_back({reader.text(row, "table"), reader.text(row, "row"),
+                             reader.releases(row), reader.integer(row, "cc_min", 0),
+                             reader.integer(row, "cc_max", kNoLimit),
                              reader.numbers(row, "values")});
   }
 }
 
 void read_graphs(const std::string& dir, NcclTables& tables, Diagnostics& problems) {
-  TableReader reader{dir + "/graphs.csv",
-                     {"since", "until", "cc_min", "cc_max", "link", "gpus_min", "gpus_max", "nics_min",
-                      "nics_max", "nic_min", "nic_max", "nodes_min", "nodes_max", "cpu", "graph", "channels",
-                      "bw_intra", "bw_inter", "type_intra", "type_inter", "same_channels", "plain_tree",
-                      "source"},
-                     problems};
+  TableReader reader{
+      dir + "/graphs.csv",
+      {"since",      "until",      "cc_min",        "cc_max",     "link",     "gpus_min",
+       "gpus_max",   "nics_min",   "nics_max",      "nic_min",    "nic_max",  "nodes_min",
+       "nodes_max",  "cpu",        "graph",         "channels",   "bw_intra", "bw_inter",
+       "type_intra", "type_inter", "same_channels", "plain_tree", "source"},
+      problems};
   for (const auto& row : reader.rows()) {
     NcclGraphRow graph;
     graph.releases = reader.releases(row);
@@ -117,18 +128,21 @@ void read_graphs(const std::string& dir, NcclTables& tables, Diagnostics& proble
 
 void read_efficiency(const std::string& dir, NcclTables& tables, Diagnostics& problems) {
   TableReader reader{dir + "/efficiency.csv",
-                     {"architecture", "interconnect", "algorithm", "protocol", "collective", "gpus_min",
-                      "gpus_max", "nvlink", "pcie", "network", "channel_gbytes_per_s", "launch_us", "hop_us",
-                      "network_hop_us", "source", "date"},
+                     {"architecture", "interconnect", "algorithm", "protocol", "collective",
+                      "gpus_min", "gpus_max", "nvlink", "pcie", "network", "channel_gbytes_per_s",
+                      "launch_us", "hop_us", "network_hop_us", "source", "date"},
                      problems};
   for (const auto& row : reader.rows()) {
     NcclEfficiencyRow e;
-    e.architecture = reader.choice(row, "architecture", {"", "volta", "ampere", "ada", "hopper", "blackwell"});
+    e.architecture =
+        reader.choice(row, "architecture", {"", "volta", "ampere", "ada", "hopper", "blackwell"});
     e.interconnect = reader.choice(row, "interconnect", {"", "nvlink", "pcie", "network"});
-    e.algorithm = reader.choice(row, "algorithm", {"", "Tree", "Ring", "NVLS", "NVLSTree", "PAT", "P2P"});
+    e.algorithm =
+        reader.choice(row, "algorithm", {"", "Tree", "Ring", "NVLS", "NVLSTree", "PAT", "P2P"});
     e.protocol = reader.choice(row, "protocol", {"", "LL", "LL128", "Simple"});
-    e.collective = reader.choice(row, "collective", {"", "all_reduce", "all_gather", "reduce_scatter", "broadcast",
-                                                     "reduce", "all_to_all", "send_recv"});
+    e.collective = reader.choice(row, "collective",
+                                 {"", "all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                                  "reduce", "all_to_all", "send_recv"});
     e.gpus_min = reader.integer(row, "gpus_min", 0);
     e.gpus_max = reader.integer(row, "gpus_max", kNoLimit);
     e.nvlink = reader.number(row, "nvlink");
@@ -146,9 +160,11 @@ void read_corrections(const std::string& dir, NcclTables& tables, Diagnostics& p
   TableReader reader{dir + "/corrections.csv", {"protocol", "values", "source"}, problems};
   const std::vector<std::string> protocols{"LL", "LL128", "Simple"};
   for (const auto& row : reader.rows()) {
-    const auto found = std::find(protocols.begin(), protocols.end(), reader.choice(row, "protocol", protocols));
+    const auto found =
+        std::find(protocols.begin(), protocols.end(), reader.choice(row, "protocol", protocols));
     if (found == protocols.end()) continue;
-    tables.tree_correction[static_cast<std::size_t>(found - protocols.begin())] = reader.numbers(row, "values");
+    tables.tree_correction[static_cast<std::size_t>(found - protocols.begin())] =
+        reader.numbers(row, "values");
   }
 }
 

@@ -32,30 +32,31 @@ struct NcclSpeedRow {
   std::vector<double> values;
 };
 
-/// A row of graphs.csv: what NCCL finds on a machine for which the general rule does not do. Empty bounds of
-/// the shape match all. bw in GB/s per channel.
+/// A row of graphs.csv: what NCCL finds on a machine for which the general rule does not do. Empty
+/// bounds of the shape match all. bw in GB/s per channel.
 struct NcclGraphRow {
   NcclReleases releases;
   int cc_min = 0, cc_max = 0;
-  std::string link;             // nvswitch | mesh | pcie | single
+  std::string link;                // nvswitch | mesh | pcie | single
   int gpus_min = 0, gpus_max = 0;  // of a node, in the group
   int nics_min = 0, nics_max = 0;  // of a node
   double nic_min = 0, nic_max = 0;
   int nodes_min = 0, nodes_max = 0;
   std::string cpu;
-  std::string graph;            // ring | tree | nvls
+  std::string graph;  // ring | tree | nvls
   int channels = 0;
   double bw_intra = 0, bw_inter = 0;
   std::string type_intra, type_inter;
   bool same_channels = false;
-  bool plain_tree = false;      // pattern "tree", not "balanced tree"
+  bool plain_tree = false;  // pattern "tree", not "balanced tree"
 };
 
-/// A row of efficiency.csv: what an algorithm and protocol reach. See there for the meaning of each column.
+/// A row of efficiency.csv: what an algorithm and protocol reach. See there for the meaning of each
+/// column.
 struct NcclEfficiencyRow {
   std::string architecture, interconnect, algorithm, protocol, collective;
   int gpus_min = 0, gpus_max = 0;
-  double nvlink = 0;            // shares of link bandwidth, 0: no limit
+  double nvlink = 0;  // shares of link bandwidth, 0: no limit
   double pcie = 0;
   double network = 0;
   double channel_gbytes_per_s = 0;

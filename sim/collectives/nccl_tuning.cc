@@ -23,15 +23,23 @@ class CellBuilder {
  public:
   CellBuilder(const NcclMachine& machine, const NcclSettings& settings, const NcclTables& tables,
               const NcclGraphs& graphs, const NcclGroup& group, CollectiveKind kind)
-      : machine_(machine), settings_(settings), tables_(tables), graphs_(graphs), group_(group), kind_(kind),
-        minor_(settings.version_minor), row_(architecture_row(machine.compute_capability)),
-        column_(group.nodes == 1 ? 0U : group.nodes == 2 ? 1U : 2U) {}
+      : machine_(machine),
+        settings_(settings),
+        tables_(tables),
+        graphs_(graphs),
+        group_(group),
+        kind_(kind),
+        minor_(settings.version_minor),
+        row_(architecture_row(machine.compute_capability)),
+        column_(group.nodes == 1   ? 0U
+                : group.nodes == 2 ? 1U
+                                   : 2U) {}
 
   [[nodiscard]] std::vector<TuningCell> build() const {
     std::vector<TuningCell> cells;
     const NcclLists lists{settings_, kind_};
-    for (const Algorithm algorithm : {Algorithm::kTree, Algorithm::kRing, Algorithm::kNvls, Algorithm::kNvlsTree,
-                                      Algorithm::kPat}) {
+    for (const Algorithm algorithm : {Algorithm::kTree, Algorithm::kRing, Algorithm::kNvls,
+                                      Algorithm::kNvlsTree, Algorithm::kPat}) {
       if (!is_possible(algorithm) || !lists.allows(algorithm)) continue;
       const bool simple_only = algorithm != Algorithm::kTree && algorithm != Algorithm::kRing;
       for (const Protocol protocol : {Protocol::kLl, Protocol::kLl128, Protocol::kSimple}) {
@@ -53,8 +61,10 @@ class CellBuilder {
       case Algorithm::kTree: return all_reduce;
       case Algorithm::kNvls:
         if (graphs_.nvls.channels < least_heads() || group_.nodes > 1) return false;
-        return all_reduce || (is_gather(kind_) && minor_ >= 19 && group_.local_ranks <= (minor_ <= 19 ? 8 : 32));
-      case Algorithm::kNvlsTree: return all_reduce && group_.nodes > 1 && graphs_.nvls.channels >= least_heads();
+        return all_reduce ||
+               (is_gather(kind_) && minor_ >= 19 && group_.local_ranks <= (minor_ <= 19 ? 8 : 32));
+      case Algorithm::kNvlsTree:
+        return all_reduce && group_.nodes > 1 && graphs_.nvls.channels >= least_heads();
       case Algorithm::kPat:
         return is_gather(kind_) && group_.local_ranks == 1 && minor_ >= 23 && group_.nodes > 1 &&
                nccl_integer(settings_, "NCCL_PAT_ENABLE").value_or(2) != 0;
@@ -66,14 +76,17 @@ class CellBuilder {
   [[nodiscard]] bool ll128_is_safe() const {
     const int cc = machine_.compute_capability;
     if (cc < 70 || graphs_.ring.intra > NcclPath::kNvlink) return false;
-    if (minor_ <= 26 && cc != 70 && cc != 80 && cc != 90 && !(minor_ >= 25 && (cc == 100 || cc == 120))) return false;
+    if (minor_ <= 26 && cc != 70 && cc != 80 && cc != 90 &&
+        !(minor_ >= 25 && (cc == 100 || cc == 120)))
+      return false;
     if (group_.nodes == 1) return true;
     return graphs_.ring.inter <= (cc >= 90 ? NcclPath::kViaPeer : NcclPath::kPcieSwitch);
   }
 
   [[nodiscard]] const NcclTuningRow* find(const char* table, std::string_view row) const {
     for (const NcclTuningRow& candidate : tables_.tuning) {
-      if (candidate.table == table && candidate.row == row && candidate.releases.holds(minor_)) return &candidate;
+      if (candidate.table == table && candidate.row == row && candidate.releases.holds(minor_))
+        return &candidate;
     }
     return nullptr;
   }
@@ -83,7 +96,8 @@ class CellBuilder {
   }
   /// Newer GPUs counted as Hopper before they had rows of their own.
   [[nodiscard]] double by_architecture(const char* table, std::size_t column) const {
-    if (find(table, row_) == nullptr && std::string_view{row_} == "blackwell") return value(table, "hopper", column);
+    if (find(table, row_) == nullptr && std::string_view{row_} == "blackwell")
+      return value(table, "hopper", column);
     return value(table, row_, column);
   }
 
@@ -106,10 +120,12 @@ class CellBuilder {
     const double network = network_hop(algorithm, protocol);
     const double levels = std::floor(std::log2(static_cast<double>(group_.nodes)));
     switch (algorithm) {
-      case Algorithm::kTree: return base + 2 * ((group_.local_ranks - 1) * intra + levels * network);
+      case Algorithm::kTree:
+        return base + 2 * ((group_.local_ranks - 1) * intra + levels * network);
       case Algorithm::kRing: return base + ring_latency(protocol, intra, network);
       case Algorithm::kNvls: return intra + (group_.nodes > 1 ? network : 0);
-      case Algorithm::kNvlsTree: return intra + 2 * (minor_ == 18 ? group_.nodes - 1 : levels) * network;
+      case Algorithm::kNvlsTree:
+        return intra + 2 * (minor_ == 18 ? group_.nodes - 1 : levels) * network;
       case Algorithm::kPat: return base + levels * network / 3.5 + 2.8 * group_.ranks;
       default: return base;
     }
@@ -117,8 +133,9 @@ class CellBuilder {
   [[nodiscard]] double ring_latency(Protocol protocol, double intra, double network) const {
     if (kind_ == CollectiveKind::kBroadcast || kind_ == CollectiveKind::kReduce) {
       const bool same = graphs_.ring.same_channels;
-      const Algorithm row = !same && protocol == Protocol::kSimple ? Algorithm::kTree : Algorithm::kRing;
-      const double step = group_.nodes > 1                              ? hop("net", row, protocol)
+      const Algorithm row =
+          !same && protocol == Protocol::kSimple ? Algorithm::kTree : Algorithm::kRing;
+      const double step = group_.nodes > 1                          ? hop("net", row, protocol)
                           : graphs_.ring.intra == NcclPath::kNvlink ? hop("nvlink", row, protocol)
                                                                     : hop("pci", row, protocol);
       return same ? step : group_.ranks * step;
@@ -128,9 +145,12 @@ class CellBuilder {
     int between = 0;
     if (group_.nodes > 1) {
       overhead = value("overhead", machine_.cpu, 0);
-      if (const auto set = nccl_integer(settings_, "NCCL_NET_OVERHEAD"); set && *set >= 0) overhead = *set / 1000.0;
+      if (const auto set = nccl_integer(settings_, "NCCL_NET_OVERHEAD"); set && *set >= 0)
+        overhead = *set / 1000.0;
       if (protocol == Protocol::kSimple) overhead *= 3;
-      between = !all_reduce ? group_.nodes - 1 : minor_ <= 22 ? 2 * group_.nodes : 2 * (group_.nodes - 1);
+      between = !all_reduce    ? group_.nodes - 1
+                : minor_ <= 22 ? 2 * group_.nodes
+                               : 2 * (group_.nodes - 1);
     }
     const int steps = (all_reduce ? 2 : 1) * (group_.ranks - 1);
     return (steps - between) * std::max(intra, overhead) + between * network;
@@ -192,7 +212,8 @@ class CellBuilder {
     const double c = graph.channels;
     const double others = (group_.local_ranks - 1.0) / group_.local_ranks;
     if (minor_ >= 28) {
-      const double intra = graph.bw_intra * by_architecture("nvls_efficiency", 0) * (c - 1) / c * (gather ? others : 2.0);
+      const double intra = graph.bw_intra * by_architecture("nvls_efficiency", 0) * (c - 1) / c *
+                           (gather ? others : 2.0);
       double speed = std::min(intra, graph.bw_inter * (tree && group_.nodes <= 2 ? 2.0 : 1.0));
       if (tree) speed = std::min(speed, by_architecture("nvls_tree", column_));
       return c * speed * (gather ? 1.0 : ring_ratio());
@@ -201,7 +222,8 @@ class CellBuilder {
       const double bus = c * (group_.nodes <= 2 ? graph.bw_intra : graph.bw_inter);
       return bus * (tree ? 0.7 * group_.nodes / (2.0 * (group_.nodes - 1)) : 5.0 / 6);
     }
-    double speed = std::min(graph.bw_intra, tree && group_.nodes > 2 ? graph.bw_inter / 2 : graph.bw_inter);
+    double speed =
+        std::min(graph.bw_intra, tree && group_.nodes > 2 ? graph.bw_inter / 2 : graph.bw_inter);
     if (minor_ == 27 && gather) speed = std::min(graph.bw_intra * others, 0.9 * graph.bw_inter);
     return c * speed * (gather && minor_ >= 23 ? 1.0 : 5.0 / 6);
   }
@@ -255,27 +277,33 @@ double estimate_us(const TuningCell& cell, const NcclMachine& machine, const Ncc
     const auto& factors = tables.tree_correction[static_cast<std::size_t>(cell.protocol)];
     if (const auto index = correction_index(bytes, factors.size())) rate *= factors[*index];
   }
-  if (all_reduce && cell.algorithm == Algorithm::kRing && cell.protocol == Protocol::kSimple && group.nodes > 1) {
+  if (all_reduce && cell.algorithm == Algorithm::kRing && cell.protocol == Protocol::kSimple &&
+      group.nodes > 1) {
     const double pieces = std::floor(bytes / (1.0 * graphs.channels * group.ranks));
     if (pieces >= 64) latency *= machine.compute_capability < 80 ? 1.9 : 1.4;
   }
   return latency + bytes / (1000 * rate);
 }
 
-CallChannels call_channels(const TuningCell& cell, const NcclSettings& settings, const NcclGraphs& graphs,
-                           const NcclGroup& group, CollectiveKind kind, double bytes) {
+CallChannels call_channels(const TuningCell& cell, const NcclSettings& settings,
+                           const NcclGraphs& graphs, const NcclGroup& group, CollectiveKind kind,
+                           double bytes) {
   CallChannels result;
-  const bool multicast = cell.algorithm == Algorithm::kNvls || cell.algorithm == Algorithm::kNvlsTree;
+  const bool multicast =
+      cell.algorithm == Algorithm::kNvls || cell.algorithm == Algorithm::kNvlsTree;
   result.planned = multicast ? graphs.nvls_channels : graphs.call_channels;
-  const int most_threads = std::clamp(nccl_integer(settings, "NCCL_NTHREADS").value_or(512), 64, 512);
+  const int most_threads =
+      std::clamp(nccl_integer(settings, "NCCL_NTHREADS").value_or(512), 64, 512);
   double threads = most_threads;
   double threshold = 64;
-  if (cell.protocol == Protocol::kLl) threshold = cell.algorithm == Algorithm::kRing ? 8.0 * group.ranks : 8;
+  if (cell.protocol == Protocol::kLl)
+    threshold = cell.algorithm == Algorithm::kRing ? 8.0 * group.ranks : 8;
   if (cell.protocol == Protocol::kLl128) {
     threads = std::clamp(nccl_integer(settings, "NCCL_LL128_NTHREADS").value_or(640), 160, 640);
     threshold = 8;
   }
-  if (cell.protocol == Protocol::kSimple && graphs.ring.bw_intra * graphs.ring.channels <= 12) threads = std::min(threads, 256.0);
+  if (cell.protocol == Protocol::kSimple && graphs.ring.bw_intra * graphs.ring.channels <= 12)
+    threads = std::min(threads, 256.0);
   if (!multicast && cell.algorithm != Algorithm::kPat) {
     while (result.planned >= 2 && bytes < result.planned * threads * threshold) --result.planned;
   }

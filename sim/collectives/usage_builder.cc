@@ -10,17 +10,20 @@
 namespace foretrain {
 namespace {
 
-/// Most routes between nodes that an all-to-all works out; beyond, evenly spaced distances stand for all.
+/// Most routes between nodes that an all-to-all works out; beyond, evenly spaced distances stand
+/// for all.
 constexpr std::size_t kMostRoutes = 4096;
 
-std::size_t distinct_nics(const Topology& topology, NodeId node) { return topology.nics(node).size(); }
+std::size_t distinct_nics(const Topology& topology, NodeId node) {
+  return topology.nics(node).size();
+}
 
 }  // namespace
 
-UsageBuilder::UsageBuilder(const Topology& topology, const Router& router, const ProcessGroup& group,
-                           std::uint64_t label)
+UsageBuilder::UsageBuilder(const Topology& topology, const Router& router,
+                           const ProcessGroup& group, std::uint64_t label)
     : topology_(topology), router_(router), group_(group), label_(label) {
-  std::map<int, std::size_t> position;   // nodes in the order in which the group meets them
+  std::map<int, std::size_t> position;  // nodes in the order in which the group meets them
   for (const DeviceId gpu : group.gpus) {
     const Device& device = topology.device(gpu);
     if (nodes_.empty() || nodes_.back().index != device.node.index()) {
@@ -34,7 +37,8 @@ UsageBuilder::UsageBuilder(const Topology& topology, const Router& router, const
     }
     nodes_.back().members.push_back({gpu, device.local_index});
   }
-  for (const Node& node : nodes_) local_ranks_ = std::max(local_ranks_, static_cast<int>(node.members.size()));
+  for (const Node& node : nodes_)
+    local_ranks_ = std::max(local_ranks_, static_cast<int>(node.members.size()));
   usage_.reserve(64 * nodes_.size());
 }
 
@@ -45,9 +49,10 @@ void UsageBuilder::add_edge(DeviceId from, DeviceId to, double weight, std::uint
   network_latency_ = std::max(network_latency_, route.latency);
 }
 
-void UsageBuilder::add_between(const Node& from, std::size_t from_at, const Node& to, std::size_t to_at,
-                               double weight, std::uint64_t salt) {
-  add_edge(from.members[from_at % from.members.size()].gpu, to.members[to_at % to.members.size()].gpu, weight, salt);
+void UsageBuilder::add_between(const Node& from, std::size_t from_at, const Node& to,
+                               std::size_t to_at, double weight, std::uint64_t salt) {
+  add_edge(from.members[from_at % from.members.size()].gpu,
+           to.members[to_at % to.members.size()].gpu, weight, salt);
 }
 
 void UsageBuilder::stamp(const Node& node, const NodeUsage& usage) {
@@ -55,12 +60,14 @@ void UsageBuilder::stamp(const Node& node, const NodeUsage& usage) {
   for (const LinkShare& use : usage) usage_.push_back({LinkId{base + use.link.index()}, use.share});
 }
 
-void UsageBuilder::put(NodeUsage& usage, const Node& node, DeviceId from, DeviceId to, double weight) const {
+void UsageBuilder::put(NodeUsage& usage, const Node& node, DeviceId from, DeviceId to,
+                       double weight) const {
   if (from == to) return;
   const int base = node.index * topology_.links_per_node();
   for (const LinkShare& use : router_.route(from, to, label_).links) {
     const LinkId relative{use.link.index() - base};
-    const auto found = std::find_if(usage.begin(), usage.end(), [&](const LinkShare& u) { return u.link == relative; });
+    const auto found = std::find_if(usage.begin(), usage.end(),
+                                    [&](const LinkShare& u) { return u.link == relative; });
     if (found == usage.end()) {
       usage.push_back({relative, use.share * weight});
     } else {
@@ -74,13 +81,15 @@ std::vector<std::size_t> UsageBuilder::entries(const Node& node, int most) const
   std::vector<std::size_t> result;
   int last = -1;
   for (std::size_t at = 0; at < node.members.size(); ++at) {
-    const std::vector<int> own = nics_of_gpu(node.members[at].local, topology_.gpus_per_node(), nics);
+    const std::vector<int> own =
+        nics_of_gpu(node.members[at].local, topology_.gpus_per_node(), nics);
     if (own.empty() || own.front() == last) continue;
     last = own.front();
     result.push_back(at);
   }
   if (result.empty()) result.push_back(0);
-  if (most >= 1 && static_cast<int>(result.size()) > most) result.resize(static_cast<std::size_t>(most));
+  if (most >= 1 && static_cast<int>(result.size()) > most)
+    result.resize(static_cast<std::size_t>(most));
   return result;
 }
 
@@ -88,15 +97,17 @@ std::vector<std::size_t> UsageBuilder::entries(const Node& node, int most) const
 template <class Make>
 void UsageBuilder::stamp_all(Make make) {
   std::map<std::pair<std::vector<int>, bool>, NodeUsage> known;
-  const std::pair<const std::pair<std::vector<int>, bool>, NodeUsage>* recent[2] = {nullptr, nullptr};
+  const std::pair<const std::pair<std::vector<int>, bool>, NodeUsage>* recent[2] = {nullptr,
+                                                                                    nullptr};
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
     if (node.members.size() < 2) continue;
     const bool odd = i % 2 == 1;
     const auto* last = recent[odd ? 1 : 0];
-    const bool same = last != nullptr && last->first.first.size() == node.members.size() &&
-                      std::equal(node.members.begin(), node.members.end(), last->first.first.begin(),
-                                 [](const Member& member, int local) { return member.local == local; });
+    const bool same =
+        last != nullptr && last->first.first.size() == node.members.size() &&
+        std::equal(node.members.begin(), node.members.end(), last->first.first.begin(),
+                   [](const Member& member, int local) { return member.local == local; });
     if (!same) {
       std::vector<int> locals;
       for (const Member& member : node.members) locals.push_back(member.local);
@@ -108,12 +119,14 @@ void UsageBuilder::stamp_all(Make make) {
   }
 }
 
-UsageBuilder::NodeUsage UsageBuilder::ring_usage(const Node& node, const std::vector<std::size_t>& starts,
+UsageBuilder::NodeUsage UsageBuilder::ring_usage(const Node& node,
+                                                 const std::vector<std::size_t>& starts,
                                                  double weight, bool closed) const {
   NodeUsage usage;
   const std::size_t k = node.members.size();
   for (const std::size_t start : starts) {
-    // Down from `start` to start + 1 (mod k), the whole way round when the ring closes inside the node.
+    // Down from `start` to start + 1 (mod k), the whole way round when the ring closes inside the
+    // node.
     for (std::size_t i = 0; i + (closed ? 0 : 1) < k; ++i) {
       const std::size_t from = (start + k - i % k) % k;
       const std::size_t to = (from + k - 1) % k;
@@ -159,7 +172,8 @@ void UsageBuilder::add_rings(double per_rank, int most) {
     const std::size_t k = node.members.size();
     for (const std::size_t start : starts_of(node)) {
       for (std::size_t i = 1; i < k; ++i) {
-        put(reversed, node, node.members[(start + i) % k].gpu, node.members[(start + i + 1) % k].gpu, weight);
+        put(reversed, node, node.members[(start + i) % k].gpu,
+            node.members[(start + i + 1) % k].gpu, weight);
       }
     }
     return reversed;
@@ -177,7 +191,8 @@ void UsageBuilder::add_rings(double per_rank, int most) {
   }
 }
 
-UsageBuilder::NodeUsage UsageBuilder::chain_usage(const Node& node, const std::vector<std::size_t>& heads,
+UsageBuilder::NodeUsage UsageBuilder::chain_usage(const Node& node,
+                                                  const std::vector<std::size_t>& heads,
                                                   double weight) const {
   NodeUsage usage;
   const std::size_t k = node.members.size();
@@ -215,11 +230,14 @@ void UsageBuilder::add_network_trees(int most) {
     for (int id = 0; id < n; ++id) {
       const int parent = double_tree_parent(id, n, tree);
       if (parent < 0) continue;
-      const auto child_at = static_cast<std::size_t>(id), parent_at = static_cast<std::size_t>(parent);
+      const auto child_at = static_cast<std::size_t>(id),
+                 parent_at = static_cast<std::size_t>(parent);
       for (std::size_t head = 0; head < heads; ++head) {
         const std::uint64_t salt = 2 * head + static_cast<std::uint64_t>(tree);
-        add_between(nodes_[child_at], at[child_at][head], nodes_[parent_at], at[parent_at][head], weight, salt);
-        add_between(nodes_[parent_at], at[parent_at][head], nodes_[child_at], at[child_at][head], weight, salt);
+        add_between(nodes_[child_at], at[child_at][head], nodes_[parent_at], at[parent_at][head],
+                    weight, salt);
+        add_between(nodes_[parent_at], at[parent_at][head], nodes_[child_at], at[child_at][head],
+                    weight, salt);
       }
     }
   }
@@ -233,8 +251,10 @@ void UsageBuilder::add_multicast(double out, double in) {
       for (const LinkId link : topology_.links_from(member.gpu)) {
         if (topology_.link(link).tier != LinkTier::kNvlink) continue;
         usage.push_back({LinkId{link.index() - base}, out});
-        usage.push_back({LinkId{link.index() + 1 - base}, in});   // add_cable: the way back has the next id
-        FORETRAIN_ASSERT(topology_.link(LinkId{link.index() + 1}).to == member.gpu, "cables are pairs of links");
+        usage.push_back(
+            {LinkId{link.index() + 1 - base}, in});  // add_cable: the way back has the next id
+        FORETRAIN_ASSERT(topology_.link(LinkId{link.index() + 1}).to == member.gpu,
+                         "cables are pairs of links");
       }
     }
     return usage;
@@ -248,7 +268,8 @@ void UsageBuilder::add_dimensions() {
   for (std::size_t distance = 1; distance < n && left > 0; distance *= 2) {
     const double ranks = std::min(left, std::max(1.0, part));
     for (std::size_t i = 0; i < n; ++i) {
-      add_between(nodes_[i], 0, nodes_[(i + distance) % n], 0, ranks / static_cast<double>(n), distance);
+      add_between(nodes_[i], 0, nodes_[(i + distance) % n], 0, ranks / static_cast<double>(n),
+                  distance);
     }
     left -= ranks;
     part = std::ceil(part / 2);
@@ -261,7 +282,8 @@ void UsageBuilder::add_all_to_all(bool relay) {
     NodeUsage usage;
     const std::size_t k = node.members.size();
     // Data for ranks of other nodes changes over to the GPU on their rail first.
-    const double local = (1.0 + (relay ? (n - static_cast<double>(k)) / static_cast<double>(k) : 0.0)) / n;
+    const double local =
+        (1.0 + (relay ? (n - static_cast<double>(k)) / static_cast<double>(k) : 0.0)) / n;
     for (std::size_t from = 0; from < k; ++from) {
       for (std::size_t shift = 1; shift < k; ++shift) {
         put(usage, node, node.members[from].gpu, node.members[(from + shift) % k].gpu, local);
@@ -281,7 +303,8 @@ void UsageBuilder::add_all_to_all(bool relay) {
       const Node& to = nodes_[(i + distance) % nodes];
       // All that `from` has for one rank of `to` leaves by that rank's rail.
       const double share = static_cast<double>(from.members.size()) / n * scale;
-      for (std::size_t at = 0; at < to.members.size(); ++at) add_between(from, at, to, at, share, distance * 64 + at);
+      for (std::size_t at = 0; at < to.members.size(); ++at)
+        add_between(from, at, to, at, share, distance * 64 + at);
     }
   }
 }
@@ -294,17 +317,20 @@ void UsageBuilder::add_shift() {
 std::vector<LinkShare> UsageBuilder::take(double overhead) {
   std::vector<LinkShare> result;
   const std::size_t links = topology_.links().size();
-  constexpr std::size_t kSparse = 16;   // links per entry beyond which sorting is cheaper than a look at every link
+  constexpr std::size_t kSparse =
+      16;  // links per entry beyond which sorting is cheaper than a look at every link
   if (links <= kSparse * usage_.size()) {
     std::vector<double> sums(links, 0.0);
     for (const LinkShare& use : usage_) sums[use.link.position()] += use.share;
     result.reserve(std::min(links, usage_.size()));
     for (std::size_t link = 0; link < links; ++link) {
-      if (sums[link] > 0) result.push_back({LinkId{static_cast<std::int32_t>(link)}, sums[link] * overhead});
+      if (sums[link] > 0)
+        result.push_back({LinkId{static_cast<std::int32_t>(link)}, sums[link] * overhead});
     }
     return result;
   }
-  std::stable_sort(usage_.begin(), usage_.end(), [](const LinkShare& a, const LinkShare& b) { return a.link < b.link; });
+  std::stable_sort(usage_.begin(), usage_.end(),
+                   [](const LinkShare& a, const LinkShare& b) { return a.link < b.link; });
   for (const LinkShare& use : usage_) {
     if (result.empty() || result.back().link != use.link) {
       if (!result.empty()) result.back().share *= overhead;

@@ -1,4 +1,5 @@
-// foretrain collective: one collective alone on a scenario's cluster, a sweep of sizes, or a CSV file of questions.
+// foretrain collective: one collective alone on a scenario's cluster, a sweep of sizes, or a CSV
+// file of questions.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -37,7 +38,7 @@ struct CollectiveArguments {
 struct Answer {
   LoweredCollective lowered;
   double seconds = 0;
-  double algbw = 0;   // bytes per second
+  double algbw = 0;  // bytes per second
   double busbw = 0;
 };
 
@@ -48,10 +49,10 @@ struct Session {
   ProcessGroup group;
 };
 
-/// Links that one collective shares with itself only: `ideal` and `fluid` differ when several run, so that both give
-/// the same here.
-Answer run_alone(const Session& session, const CollectivePlanner& planner, CollectiveKind kind, Bytes size,
-                 const ProcessGroup& group) {
+/// Links that one collective shares with itself only: `ideal` and `fluid` differ when several run,
+/// so that both give the same here.
+Answer run_alone(const Session& session, const CollectivePlanner& planner, CollectiveKind kind,
+                 Bytes size, const ProcessGroup& group) {
   Answer answer;
   answer.lowered = planner.lower(kind, size, group, session.scenario.seed);
   if (answer.lowered.work_bytes <= 0) return answer;
@@ -59,7 +60,8 @@ Answer run_alone(const Session& session, const CollectivePlanner& planner, Colle
   for (const LinkShare& use : answer.lowered.usage) {
     const std::vector<double>& speed = session.machine.link_speed;
     const double left = speed.empty() ? 1.0 : speed[use.link.position()];
-    const double limit = session.machine.topology->link(use.link).bandwidth.bytes_per_second() * left / use.share;
+    const double limit =
+        session.machine.topology->link(use.link).bandwidth.bytes_per_second() * left / use.share;
     if (rate <= 0 || limit < rate) rate = limit;
   }
   answer.seconds = to_seconds(answer.lowered.latency) + answer.lowered.work_bytes / rate;
@@ -79,7 +81,8 @@ Result<Session> open_session(const CollectiveArguments& arguments, const Command
   Result<Machine> machine = build_machine(*scenario, context.data_dir);
   if (!machine) return tl::make_unexpected(machine.error());
   Session session{std::move(*scenario), std::move(*machine), {}};
-  const Result<std::vector<int>> ranks = parse_ranks(arguments.ranks, session.machine.topology->num_gpus());
+  const Result<std::vector<int>> ranks =
+      parse_ranks(arguments.ranks, session.machine.topology->num_gpus());
   if (!ranks) return tl::make_unexpected(ranks.error());
   for (const int rank : *ranks) session.group.gpus.push_back(session.machine.topology->gpu(rank));
   return session;
@@ -111,16 +114,19 @@ std::string test_number(double value, int width) {
 }
 
 bool has_operator(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kReduce;
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter ||
+         kind == CollectiveKind::kReduce;
 }
 
 void print_header(const Session& session, CollectiveKind kind) {
-  std::printf("# foretrain: %s of %zu ranks on %s, predicted; NCCL 2.%d\n#\n", std::string{to_string(kind)}.c_str(),
-              session.group.gpus.size(), session.scenario.name.c_str(), session.scenario.nccl.version_minor);
+  std::printf("# foretrain: %s of %zu ranks on %s, predicted; NCCL 2.%d\n#\n",
+              std::string{to_string(kind)}.c_str(), session.group.gpus.size(),
+              session.scenario.name.c_str(), session.scenario.nccl.version_minor);
   std::printf("#%61s%20s\n", "out-of-place", "choice");
-  std::printf("#%12s%13s%10s%8s%8s%9s%8s%8s  %s\n", "size", "count", "type", "redop", "root", "time", "algbw", "busbw",
-              "algorithm/protocol x channels");
-  std::printf("#%12s%13s%10s%8s%8s%9s%8s%8s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)");
+  std::printf("#%12s%13s%10s%8s%8s%9s%8s%8s  %s\n", "size", "count", "type", "redop", "root",
+              "time", "algbw", "busbw", "algorithm/protocol x channels");
+  std::printf("#%12s%13s%10s%8s%8s%9s%8s%8s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
+              "(GB/s)");
 }
 
 void print_row(CollectiveKind kind, Bytes size, std::size_t ranks, const Answer& answer) {
@@ -130,9 +136,11 @@ void print_row(CollectiveKind kind, Bytes size, std::size_t ranks, const Answer&
   const bool rooted = kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce;
   const CollectiveChoice& choice = answer.lowered.choice;
   fmt::print(" {:>12}{:>13}{:>10}{:>8}{:>8}{}{}{}  {}/{} x {}{}\n", size.count(), count, "float",
-             has_operator(kind) ? "sum" : "none", rooted ? 0 : -1, test_number(answer.seconds * 1e6, 9),
-             test_number(answer.algbw / 1e9, 8), test_number(answer.busbw / 1e9, 8), to_string(choice.algorithm),
-             to_string(choice.protocol), choice.channels, choice.available ? "" : "  NCCL refuses the call");
+             has_operator(kind) ? "sum" : "none", rooted ? 0 : -1,
+             test_number(answer.seconds * 1e6, 9), test_number(answer.algbw / 1e9, 8),
+             test_number(answer.busbw / 1e9, 8), to_string(choice.algorithm),
+             to_string(choice.protocol), choice.channels,
+             choice.available ? "" : "  NCCL refuses the call");
 }
 
 int sweep(const Session& session, CollectiveKind kind, const std::vector<Bytes>& sizes, bool json) {
@@ -140,7 +148,8 @@ int sweep(const Session& session, CollectiveKind kind, const std::vector<Bytes>&
   double sum = 0;
   if (!json) print_header(session, kind);
   for (const Bytes size : sizes) {
-    const Answer answer = run_alone(session, *session.machine.collectives, kind, size, session.group);
+    const Answer answer =
+        run_alone(session, *session.machine.collectives, kind, size, session.group);
     sum += answer.busbw;
     if (json) {
       rows.push_back(to_json(session, kind, size, answer));
@@ -163,12 +172,16 @@ int one(const Session& session, CollectiveKind kind, Bytes size, bool json) {
     return kDone;
   }
   const CollectiveChoice& choice = answer.lowered.choice;
-  fmt::print("{} of {} on {} GPUs\n", to_string(kind), format_bytes(size), session.group.gpus.size());
+  fmt::print("{} of {} on {} GPUs\n", to_string(kind), format_bytes(size),
+             session.group.gpus.size());
   fmt::print("  time           {}\n", format_seconds(answer.seconds));
-  fmt::print("  algbw          {}\n", format_byte_rate(DataRate::from_bytes_per_second(answer.algbw)));
-  fmt::print("  busbw          {}\n", format_byte_rate(DataRate::from_bytes_per_second(answer.busbw)));
-  fmt::print("  NCCL chooses   {}, {}, {} channels{}\n", to_string(choice.algorithm), to_string(choice.protocol),
-             choice.channels, choice.available ? "" : " (in truth it refuses the call)");
+  fmt::print("  algbw          {}\n",
+             format_byte_rate(DataRate::from_bytes_per_second(answer.algbw)));
+  fmt::print("  busbw          {}\n",
+             format_byte_rate(DataRate::from_bytes_per_second(answer.busbw)));
+  fmt::print("  NCCL chooses   {}, {}, {} channels{}\n", to_string(choice.algorithm),
+             to_string(choice.protocol), choice.channels,
+             choice.available ? "" : " (in truth it refuses the call)");
   fmt::print("  before data    {}\n", format_seconds(to_seconds(answer.lowered.latency)));
   return kDone;
 }
@@ -186,8 +199,9 @@ class Planners {
     NcclSettings settings = session_.scenario.nccl;
     if (!algorithm.empty()) settings.environment["NCCL_ALGO"] = algorithm;
     if (!protocol.empty()) settings.environment["NCCL_PROTO"] = protocol;
-    planner = std::make_unique<CollectivePlanner>(*session_.machine.topology, *session_.machine.router, machine_,
-                                                  std::move(settings), tables_);
+    planner =
+        std::make_unique<CollectivePlanner>(*session_.machine.topology, *session_.machine.router,
+                                            machine_, std::move(settings), tables_);
     return *planner;
   }
 
@@ -199,21 +213,25 @@ class Planners {
 };
 
 /// The added cells of one row, or why there are none.
-tl::expected<std::string, std::string> answer_row(const Session& session, Planners& planners, const QueryRow& query) {
+tl::expected<std::string, std::string> answer_row(const Session& session, Planners& planners,
+                                                  const QueryRow& query) {
   const Result<CollectiveKind> kind = parse_op(query.op);
   if (!kind) return tl::make_unexpected(kind.error().front().message);
   const auto bytes = parse_plain_number(query.bytes);
   constexpr double kMostBytes = 1e18;
-  if (!bytes || *bytes < 1 || *bytes > kMostBytes) return tl::make_unexpected("bytes must be a positive number");
+  if (!bytes || *bytes < 1 || *bytes > kMostBytes)
+    return tl::make_unexpected("bytes must be a positive number");
   ProcessGroup group;
   const int gpus = session.machine.topology->num_gpus();
   const Result<std::vector<int>> ranks = parse_query_ranks(query.ranks, gpus);
   if (!ranks) return tl::make_unexpected(ranks.error().front().message);
   for (const int rank : *ranks) group.gpus.push_back(session.machine.topology->gpu(rank));
   if (group.gpus.size() < 2) return tl::make_unexpected("a collective needs two ranks");
-  for (const auto& [name, value] : {std::pair{"NCCL_ALGO", query.algorithm}, std::pair{"NCCL_PROTO", query.protocol}}) {
+  for (const auto& [name, value] :
+       {std::pair{"NCCL_ALGO", query.algorithm}, std::pair{"NCCL_PROTO", query.protocol}}) {
     if (value.empty()) continue;
-    if (const auto problem = check_nccl_variable(name, value)) return tl::make_unexpected(problem->message);
+    if (const auto problem = check_nccl_variable(name, value))
+      return tl::make_unexpected(problem->message);
   }
   const Answer answer = run_alone(session, planners.get(query.algorithm, query.protocol), *kind,
                                   Bytes{static_cast<std::int64_t>(*bytes)}, group);
@@ -235,8 +253,10 @@ int answer_queries(const Session& session, const std::string& path, const Comman
     return kWrongInput;
   }
   Planners planners{session, std::move(*tables), nccl_machine(session.scenario.cluster.node)};
-  fmt::print("{},time_s,algbw_bytes_per_s,busbw_bytes_per_s,chosen_algorithm,chosen_protocol,channels,error\n",
-             file->header);
+  fmt::print(
+      "{},time_s,algbw_bytes_per_s,busbw_bytes_per_s,chosen_algorithm,chosen_protocol,channels,"
+      "error\n",
+      file->header);
   int failed = 0;
   for (const QueryRow& row : file->rows) {
     const auto answer = answer_row(session, planners, row);
@@ -244,7 +264,8 @@ int answer_queries(const Session& session, const std::string& path, const Comman
     fmt::print("{},{}\n", row.line, answer ? *answer : ",,,,,,\"" + answer.error() + "\"");
   }
   if (failed > 0) {
-    std::fprintf(stderr, "%d of %zu rows cannot be answered: see column error\n", failed, file->rows.size());
+    std::fprintf(stderr, "%d of %zu rows cannot be answered: see column error\n", failed,
+                 file->rows.size());
   }
   return failed > 0 ? kWrongInput : kDone;
 }
@@ -262,8 +283,11 @@ int collective(const CollectiveArguments& arguments, const CommandContext& conte
   std::fputs(to_string(session->scenario.notes).c_str(), stderr);
   if (!arguments.queries.empty()) return answer_queries(*session, arguments.queries, context);
   if (arguments.op.empty() || arguments.size.empty() == arguments.sizes.empty()) {
-    return refuse({{Severity::kError, {"command line", 0, 0}, "",
-                    "needs --op and one of --size and --sizes, or --queries", "--op all_reduce --size 1GiB"}});
+    return refuse({{Severity::kError,
+                    {"command line", 0, 0},
+                    "",
+                    "needs --op and one of --size and --sizes, or --queries",
+                    "--op all_reduce --size 1GiB"}});
   }
   const Result<CollectiveKind> kind = parse_op(arguments.op);
   if (!kind) return refuse(kind.error());
@@ -271,7 +295,11 @@ int collective(const CollectiveArguments& arguments, const CommandContext& conte
       arguments.sizes.empty() ? parse_sizes(arguments.size) : parse_sizes(arguments.sizes);
   if (!sizes) return refuse(sizes.error());
   if (session->group.gpus.size() < 2) {
-    return refuse({{Severity::kError, {"command line", 0, 0}, "--ranks", "a collective needs two ranks", ""}});
+    return refuse({{Severity::kError,
+                    {"command line", 0, 0},
+                    "--ranks",
+                    "a collective needs two ranks",
+                    ""}});
   }
   if (arguments.sizes.empty()) return one(*session, *kind, sizes->front(), arguments.json);
   return sweep(*session, *kind, *sizes, arguments.json);
@@ -281,17 +309,25 @@ int collective(const CollectiveArguments& arguments, const CommandContext& conte
 
 void add_collective_command(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<CollectiveArguments>();
-  CLI::App* command = app.add_subcommand("collective", "Time of one collective alone, as nccl-tests measures it");
-  command->add_option("SCENARIO", arguments->scenario, "Scenario file (YAML); needs no job")->required();
-  command->add_option("--op", arguments->op,
-                      "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all or send_recv");
+  CLI::App* command =
+      app.add_subcommand("collective", "Time of one collective alone, as nccl-tests measures it");
+  command->add_option("SCENARIO", arguments->scenario, "Scenario file (YAML); needs no job")
+      ->required();
+  command->add_option(
+      "--op", arguments->op,
+      "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all or send_recv");
   command->add_option("--size", arguments->size, "Size as nccl-tests counts it: 1GiB");
   command->add_option("--sizes", arguments->sizes, "A sweep in nccl-tests' layout: 1KiB:8GiB:x2");
   command->add_option("--ranks", arguments->ranks, "all, 0-7 or 0,8,16")->capture_default_str();
-  command->add_option("--queries", arguments->queries, "CSV file: op,bytes,ranks[,algorithm,protocol]")->type_name("FILE");
-  command->add_option("--fidelity", arguments->fidelity, "ideal or fluid")->check(CLI::IsMember({"ideal", "fluid"}));
-  command->add_option("--set", arguments->sets, "Change one value: --set nccl.NCCL_ALGO=Ring")->type_name("PATH=VALUE");
-  command->add_option("--patch", arguments->patches, "YAML file merged over the scenario")->type_name("FILE");
+  command
+      ->add_option("--queries", arguments->queries, "CSV file: op,bytes,ranks[,algorithm,protocol]")
+      ->type_name("FILE");
+  command->add_option("--fidelity", arguments->fidelity, "ideal or fluid")
+      ->check(CLI::IsMember({"ideal", "fluid"}));
+  command->add_option("--set", arguments->sets, "Change one value: --set nccl.NCCL_ALGO=Ring")
+      ->type_name("PATH=VALUE");
+  command->add_option("--patch", arguments->patches, "YAML file merged over the scenario")
+      ->type_name("FILE");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->callback([arguments, &context] { context.exit_code = collective(*arguments, context); });
 }

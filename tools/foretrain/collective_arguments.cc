@@ -19,8 +19,9 @@ namespace foretrain {
 namespace {
 
 const std::vector<std::string>& op_names() {
-  static const std::vector<std::string> names{"all_reduce", "all_gather", "reduce_scatter", "broadcast",
-                                              "reduce",     "all_to_all", "send_recv"};
+  static const std::vector<std::string> names{"all_reduce", "all_gather", "reduce_scatter",
+                                              "broadcast",  "reduce",     "all_to_all",
+                                              "send_recv"};
   return names;
 }
 
@@ -48,7 +49,8 @@ Result<Bytes> parse_size(const std::string& text) {
     spaced.insert(unit, " ");
   }
   const UnitResult<Bytes> size = parse_bytes(spaced);
-  if (!size) return fail(fmt::format("size '{}': {}", text, size.error().message), size.error().hint);
+  if (!size)
+    return fail(fmt::format("size '{}': {}", text, size.error().message), size.error().hint);
   if (size->count() <= 0) return fail(fmt::format("size '{}' must be positive", text));
   return *size;
 }
@@ -57,17 +59,20 @@ Result<Bytes> parse_size(const std::string& text) {
 
 Result<CollectiveKind> parse_op(const std::string& text) {
   static const std::map<std::string, std::string> others{
-      {"alltoall", "all_to_all"},       {"sendrecv", "send_recv"},           {"allreduce", "all_reduce"},
-      {"allgather", "all_gather"},      {"reducescatter", "reduce_scatter"}, {"all_to_all_single", "all_to_all"}};
+      {"alltoall", "all_to_all"},          {"sendrecv", "send_recv"},
+      {"allreduce", "all_reduce"},         {"allgather", "all_gather"},
+      {"reducescatter", "reduce_scatter"}, {"all_to_all_single", "all_to_all"}};
   std::string name = text.ends_with("_perf") ? text.substr(0, text.size() - 5) : text;
   if (const auto found = others.find(name); found != others.end()) name = found->second;
   const auto& names = op_names();
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
     const std::string nearest = nearest_name(name, names);
-    return fail(fmt::format("'{}' is not a collective", text),
-                nearest.empty() ? "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send_recv"
-                                : "did you mean " + nearest + "?");
+    return fail(
+        fmt::format("'{}' is not a collective", text),
+        nearest.empty()
+            ? "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send_recv"
+            : "did you mean " + nearest + "?");
   }
   // In the order of the enumerators.
   return static_cast<CollectiveKind>(found - names.begin());
@@ -86,12 +91,14 @@ Result<std::vector<int>> parse_ranks(const std::string& text, int num_gpus) {
     const std::size_t dash = range.find('-');
     const auto first = whole_number(range.substr(0, dash));
     const auto last = dash == std::string::npos ? first : whole_number(range.substr(dash + 1));
-    const auto step = colon == std::string::npos ? std::optional<int>{1} : whole_number(part.substr(colon + 1));
+    const auto step =
+        colon == std::string::npos ? std::optional<int>{1} : whole_number(part.substr(colon + 1));
     if (!first || !last || !step || *step < 1 || *last < *first) {
       return fail(fmt::format("ranks '{}' cannot be read", text), "all, 0-7, 0,8,16 or 0-63:8");
     }
     if (*last >= num_gpus) {
-      return fail(fmt::format("there is no rank {}", *last), fmt::format("ranks are 0 to {}", num_gpus - 1));
+      return fail(fmt::format("there is no rank {}", *last),
+                  fmt::format("ranks are 0 to {}", num_gpus - 1));
     }
     for (int rank = *first; rank <= *last; rank += *step) {
       if (!seen.insert(rank).second) return fail(fmt::format("rank {} is named twice", rank));
@@ -127,8 +134,10 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
   std::vector<Bytes> sizes;
   if (parts[2].starts_with('x')) {
     const auto factor = parse_plain_number(parts[2].substr(1));
-    if (!factor || *factor <= 1) return fail("the factor of a sweep must be greater than 1", "1KiB:8GiB:x2");
-    for (double size = first->as_double(); size <= last->as_double() && sizes.size() < kMostSizes; size *= *factor) {
+    if (!factor || *factor <= 1)
+      return fail("the factor of a sweep must be greater than 1", "1KiB:8GiB:x2");
+    for (double size = first->as_double(); size <= last->as_double() && sizes.size() < kMostSizes;
+         size *= *factor) {
       const Bytes next{static_cast<std::int64_t>(size)};
       if (sizes.empty() || sizes.back() < next) sizes.push_back(next);
     }
@@ -137,7 +146,8 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
   const Result<Bytes> step = parse_size(parts[2]);
   if (!step) return tl::make_unexpected(step.error());
   for (Bytes size = *first; size <= *last; size += *step) {
-    if (sizes.size() == kMostSizes) return fail(fmt::format("a sweep has at most {} sizes", kMostSizes));
+    if (sizes.size() == kMostSizes)
+      return fail(fmt::format("a sweep has at most {} sizes", kMostSizes));
     sizes.push_back(size);
   }
   return sizes;
@@ -158,7 +168,8 @@ Result<QueryFile> read_query_file(const std::string& path) {
       result.header = line;
       for (const char* needed : {"op", "bytes"}) {
         if (std::find(columns.begin(), columns.end(), needed) == columns.end()) {
-          return fail(SourceLocation{path, 1, 1}, needed, "column is missing", "columns: op,bytes,ranks,algorithm,protocol");
+          return fail(SourceLocation{path, 1, 1}, needed, "column is missing",
+                      "columns: op,bytes,ranks,algorithm,protocol");
         }
       }
       continue;
@@ -170,9 +181,12 @@ Result<QueryFile> read_query_file(const std::string& path) {
       const auto at = static_cast<std::size_t>(found - columns.begin());
       return at < cells.size() ? cells[at] : std::string{};
     };
-    result.rows.push_back({line, cell("op"), cell("bytes"), cell("ranks"), cell("algorithm"), cell("protocol")});
+    result.rows.push_back(
+        {line, cell("op"), cell("bytes"), cell("ranks"), cell("algorithm"), cell("protocol")});
   }
-  if (columns.empty()) return fail(SourceLocation{path, 1, 1}, "", "is empty", "columns: op,bytes,ranks,algorithm,protocol");
+  if (columns.empty())
+    return fail(SourceLocation{path, 1, 1}, "", "is empty",
+                "columns: op,bytes,ranks,algorithm,protocol");
   return result;
 }
 

@@ -12,7 +12,8 @@ namespace foretrain {
 
 /// "all_reduce", also as nccl-tests names it ("alltoall", "sendrecv", "all_reduce_perf").
 [[nodiscard]] Result<CollectiveKind> parse_op(const std::string& text);
-/// "all", "0-7", "0,8,16", "0-3,8-11", "0-63:8" (every eighth). Ascending order is not needed; duplicates are errors.
+/// "all", "0-7", "0,8,16", "0-3,8-11", "0-63:8" (every eighth). Ascending order is not needed;
+/// duplicates are errors.
 [[nodiscard]] Result<std::vector<int>> parse_ranks(const std::string& text, int num_gpus);
 /// In query files also a count: "16" stands for ranks 0 to 15. Empty: all.
 [[nodiscard]] Result<std::vector<int>> parse_query_ranks(const std::string& text, int num_gpus);
@@ -20,7 +21,7 @@ namespace foretrain {
 [[nodiscard]] Result<std::vector<Bytes>> parse_sizes(const std::string& text);
 
 struct QueryRow {
-  std::string line;   // as read
+  std::string line;  // as read
   std::string op, bytes, ranks, algorithm, protocol;
 };
 struct QueryFile {

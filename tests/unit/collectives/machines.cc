@@ -123,7 +123,8 @@ std::string data_file(const std::string& name) {
   return FORETRAIN_SOURCE_DIR "/tests/unit/collectives/data/" + name;
 }
 
-Cluster::Cluster(const NcclMachine& of, int num_nodes, NcclSettings settings, int rails) : machine(of) {
+Cluster::Cluster(const NcclMachine& of, int num_nodes, NcclSettings settings, int rails)
+    : machine(of) {
   auto built = build_topology(request_for(machine, num_nodes, rails));
   if (!built) {
     std::fputs(to_string(built.error()).c_str(), stderr);
@@ -131,7 +132,8 @@ Cluster::Cluster(const NcclMachine& of, int num_nodes, NcclSettings settings, in
   }
   topology = std::make_unique<Topology>(std::move(*built));
   router = std::make_unique<Router>(*topology, Router::Options{});
-  planner = std::make_unique<CollectivePlanner>(*topology, *router, machine, std::move(settings), shipped_tables());
+  planner = std::make_unique<CollectivePlanner>(*topology, *router, machine, std::move(settings),
+                                                shipped_tables());
 }
 
 ProcessGroup Cluster::all() const { return some(topology->gpus_per_node()); }
@@ -139,7 +141,8 @@ ProcessGroup Cluster::all() const { return some(topology->gpus_per_node()); }
 ProcessGroup Cluster::some(int local, int first) const {
   ProcessGroup group;
   for (int node = 0; node < topology->num_nodes(); ++node) {
-    for (int i = 0; i < local; ++i) group.gpus.push_back(topology->gpu(node * topology->gpus_per_node() + first + i));
+    for (int i = 0; i < local; ++i)
+      group.gpus.push_back(topology->gpu(node * topology->gpus_per_node() + first + i));
   }
   return group;
 }

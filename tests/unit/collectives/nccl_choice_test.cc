@@ -1,4 +1,5 @@
-// Choices against NCCL's own planning code (data/choices.csv) and against the library (data/estimates.csv).
+// Choices against NCCL's own planning code (data/choices.csv) and against the library
+// (data/estimates.csv).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,20 +22,22 @@ NcclSettings settings_of(const std::string& minor, const std::string& environmen
     const std::size_t end = std::min(environment.find(' ', at), environment.size());
     const std::string pair = environment.substr(at, end - at);
     const std::size_t equals = pair.find('=');
-    if (equals != std::string::npos) settings.environment[pair.substr(0, equals)] = pair.substr(equals + 1);
+    if (equals != std::string::npos)
+      settings.environment[pair.substr(0, equals)] = pair.substr(equals + 1);
     at = end + 1;
   }
   return settings;
 }
 
 /// One node is enough: choices depend on counts, not on the graph.
-CollectiveChoice choice_of(const std::string& name, const NcclSettings& settings, CollectiveKind kind, double bytes,
-                           int ranks, int nodes) {
+CollectiveChoice choice_of(const std::string& name, const NcclSettings& settings,
+                           CollectiveKind kind, double bytes, int ranks, int nodes) {
   static std::map<std::string, std::unique_ptr<Cluster>> graphs;
   const NcclMachine machine = machine_named(name);
   auto& cluster = graphs[name];
   if (!cluster) cluster = std::make_unique<Cluster>(machine, 1);
-  const CollectivePlanner planner{*cluster->topology, *cluster->router, machine, settings, shipped_tables()};
+  const CollectivePlanner planner{*cluster->topology, *cluster->router, machine, settings,
+                                  shipped_tables()};
   return planner.choose(kind, Bytes{static_cast<std::int64_t>(bytes)}, ranks, nodes);
 }
 
@@ -47,11 +50,14 @@ struct Score {
 };
 
 /// NCCL prints three decimals; its tables hold single precision.
-bool same_estimate(double ours, double theirs) { return std::fabs(ours - theirs) <= 0.002 + 2e-6 * theirs; }
+bool same_estimate(double ours, double theirs) {
+  return std::fabs(ours - theirs) <= 0.002 + 2e-6 * theirs;
+}
 
 std::map<std::string, Score> scores() {
-  const std::vector<std::string> columns{"machine",  "nodes", "ranks",     "minor",    "environment",
-                                         "collective", "bytes", "algorithm", "protocol", "channels", "estimated_us"};
+  const std::vector<std::string> columns{"machine",     "nodes",      "ranks",       "minor",
+                                         "environment", "collective", "bytes",       "algorithm",
+                                         "protocol",    "channels",   "estimated_us"};
   const auto table = CsvRows::read(data_file("choices.csv"), columns);
   EXPECT_TRUE(table.has_value());
   std::map<std::string, Score> result;
@@ -60,10 +66,11 @@ std::map<std::string, Score> scores() {
     const auto text = [&](const char* column) { return table->text(row, column); };
     const auto number = [&](const char* column) { return table->number(row, column, 0, problems); };
     const std::string& environment = text("environment");
-    const CollectiveChoice choice =
-        choice_of(text("machine"), settings_of(text("minor"), environment), kind_named(text("collective")),
-                  number("bytes"), static_cast<int>(number("ranks")), static_cast<int>(number("nodes")));
-    Score& score = result[environment.empty() ? text("machine") + " 2." + text("minor") : "environment"];
+    const CollectiveChoice choice = choice_of(
+        text("machine"), settings_of(text("minor"), environment), kind_named(text("collective")),
+        number("bytes"), static_cast<int>(number("ranks")), static_cast<int>(number("nodes")));
+    Score& score =
+        result[environment.empty() ? text("machine") + " 2." + text("minor") : "environment"];
     ++score.all;
     const bool none = text("algorithm") == "none";
     const bool same = none ? !choice.available
@@ -82,9 +89,12 @@ TEST(NcclChoice, MatchesThePlanningCode) {
   int matched = 0, all = 0;
   for (const auto& [name, score] : scores()) {
     RecordProperty(name, std::to_string(score.share()));
-    const bool promised = name.starts_with("dgx-a100 ") || name.starts_with("dgx-h100 ") || name.starts_with("dgx-b200 ");
-    EXPECT_GE(score.share(), promised ? 1.0 : 0.98) << name << ": " << score.matched << " of " << score.all;
-    EXPECT_GE(score.estimated(), 0.98) << name << ": " << score.estimates << " of " << score.matched;
+    const bool promised = name.starts_with("dgx-a100 ") || name.starts_with("dgx-h100 ") ||
+                          name.starts_with("dgx-b200 ");
+    EXPECT_GE(score.share(), promised ? 1.0 : 0.98)
+        << name << ": " << score.matched << " of " << score.all;
+    EXPECT_GE(score.estimated(), 0.98)
+        << name << ": " << score.estimates << " of " << score.matched;
     matched += score.matched;
     all += score.all;
   }
@@ -92,9 +102,11 @@ TEST(NcclChoice, MatchesThePlanningCode) {
   EXPECT_GE(static_cast<double>(matched) / all, 0.998) << matched << " of " << all;
 }
 
-/// The library itself on nodes of one GPU with a socket behind the host bridge: no LL128, and 40 GB/s at most.
+/// The library itself on nodes of one GPU with a socket behind the host bridge: no LL128, and 40
+/// GB/s at most.
 TEST(NcclChoice, EstimatesAsTheLibraryDoes) {
-  const auto table = CsvRows::read(data_file("estimates.csv"), {"nic_mbps", "ranks", "collective", "bytes", "estimated_us"});
+  const auto table = CsvRows::read(data_file("estimates.csv"),
+                                   {"nic_mbps", "ranks", "collective", "bytes", "estimated_us"});
   ASSERT_TRUE(table.has_value());
   NcclSettings settings;
   settings.environment["NCCL_PROTO"] = "^LL128";
@@ -102,27 +114,32 @@ TEST(NcclChoice, EstimatesAsTheLibraryDoes) {
   int matched = 0;
   for (const CsvRows::Row& row : table->rows()) {
     const int ranks = static_cast<int>(table->number(row, "ranks", 0, problems));
-    const std::string machine = table->number(row, "nic_mbps", 0, problems) > 1e5 ? "h100-1-host" : "h100-1-10g";
-    const CollectiveChoice choice = choice_of(machine, settings, kind_named(table->text(row, "collective")),
-                                              table->number(row, "bytes", 0, problems), ranks, ranks);
+    const std::string machine =
+        table->number(row, "nic_mbps", 0, problems) > 1e5 ? "h100-1-host" : "h100-1-10g";
+    const CollectiveChoice choice =
+        choice_of(machine, settings, kind_named(table->text(row, "collective")),
+                  table->number(row, "bytes", 0, problems), ranks, ranks);
     const double theirs = table->number(row, "estimated_us", 0, problems);
     if (std::fabs(choice.estimated_us - theirs) <= 0.011 + 1e-5 * theirs) {
       ++matched;
     } else {
       ADD_FAILURE() << machine << " " << ranks << " " << table->text(row, "collective") << " "
-                    << table->text(row, "bytes") << ": " << choice.estimated_us << ", not " << theirs;
+                    << table->text(row, "bytes") << ": " << choice.estimated_us << ", not "
+                    << theirs;
     }
     if (HasNonfatalFailure() && matched + 5 < row.line - 4) break;
   }
   EXPECT_GT(matched, 300);
 }
 
-/// Published switch points: rings to 1 MiB, NVLS from 2 MiB on 8 H100 or H200; on k of 8 H200 NVLS from 5 GPUs on.
+/// Published switch points: rings to 1 MiB, NVLS from 2 MiB on 8 H100 or H200; on k of 8 H200 NVLS
+/// from 5 GPUs on.
 TEST(NcclChoice, SwitchesWhereLogsOfHopperDo) {
   NcclSettings settings;
   settings.version_minor = 27;
   const auto at = [&](std::int64_t bytes, int ranks) {
-    return choice_of("dgx-h100", settings, CollectiveKind::kAllReduce, static_cast<double>(bytes), ranks, 1);
+    return choice_of("dgx-h100", settings, CollectiveKind::kAllReduce, static_cast<double>(bytes),
+                     ranks, 1);
   };
   EXPECT_EQ(at(1 << 20, 8).algorithm, CollectiveAlgorithm::kRing);
   EXPECT_EQ(at(1 << 20, 8).protocol, CollectiveProtocol::kLl);

@@ -32,34 +32,50 @@ void expect_cells(const char* machine_name, int minor, CollectiveKind kind, Nccl
       if (cell.algorithm != want.algorithm || cell.protocol != want.protocol) continue;
       found = true;
       constexpr double kPrinted = 0.051;  // NCCL prints one decimal
-      EXPECT_NEAR(cell.latency_us, want.latency_us, kPrinted) << to_string(cell.algorithm) << to_string(cell.protocol);
-      EXPECT_NEAR(cell.gbytes_per_s, want.gbytes_per_s, kPrinted) << to_string(cell.algorithm) << to_string(cell.protocol);
+      EXPECT_NEAR(cell.latency_us, want.latency_us, kPrinted)
+          << to_string(cell.algorithm) << to_string(cell.protocol);
+      EXPECT_NEAR(cell.gbytes_per_s, want.gbytes_per_s, kPrinted)
+          << to_string(cell.algorithm) << to_string(cell.protocol);
     }
     EXPECT_TRUE(found) << to_string(want.algorithm) << " " << to_string(want.protocol);
   }
 }
 
-// Ring LL on 8 A100: 6.6 + 14 x 0.6 = 15.0 us; min(87.7, 240 / 2) x 8 / 14 = 50.1 GB/s. Others alike.
+// Ring LL on 8 A100: 6.6 + 14 x 0.6 = 15.0 us; min(87.7, 240 / 2) x 8 / 14 = 50.1 GB/s. Others
+// alike.
 TEST(NcclTuning, TableOfEightA100) {
   expect_cells("dgx-a100", 28, CollectiveKind::kAllReduce, {8, 1, 8},
-               {{kRing, kLl, 15.0, 50.1}, {kRing, kLl128, 40.6, 126.2}, {kRing, kSimple, 56.0, 137.1},
-                {kTree, kLl, 15.2, 29.1}, {kTree, kLl128, 31.5, 85.9}, {kTree, kSimple, 64.4, 110.4}});
+               {{kRing, kLl, 15.0, 50.1},
+                {kRing, kLl128, 40.6, 126.2},
+                {kRing, kSimple, 56.0, 137.1},
+                {kTree, kLl, 15.2, 29.1},
+                {kTree, kLl128, 31.5, 85.9},
+                {kTree, kSimple, 64.4, 110.4}});
 }
 
 TEST(NcclTuning, TableOfEightH100) {
-  const std::vector<Want> rings{{kRing, kLl, 15.0, 80.6}, {kRing, kLl128, 40.6, 189.3}, {kRing, kSimple, 56.0, 205.7},
-                                {kTree, kLl, 15.2, 43.6}, {kTree, kLl128, 31.5, 128.8}, {kTree, kSimple, 64.4, 165.6}};
+  const std::vector<Want> rings{{kRing, kLl, 15.0, 80.6},      {kRing, kLl128, 40.6, 189.3},
+                                {kRing, kSimple, 56.0, 205.7}, {kTree, kLl, 15.2, 43.6},
+                                {kTree, kLl128, 31.5, 128.8},  {kTree, kSimple, 64.4, 165.6}};
   expect_cells("dgx-h100", 27, CollectiveKind::kAllReduce, {8, 1, 8}, rings);
-  expect_cells("dgx-h100", 27, CollectiveKind::kAllReduce, {8, 1, 8}, {{kNvls, kSimple, 25, 266.7}});
-  expect_cells("dgx-h100", 28, CollectiveKind::kAllReduce, {8, 1, 8}, {{kNvls, kSimple, 25, 272.0}});
+  expect_cells("dgx-h100", 27, CollectiveKind::kAllReduce, {8, 1, 8},
+               {{kNvls, kSimple, 25, 266.7}});
+  expect_cells("dgx-h100", 28, CollectiveKind::kAllReduce, {8, 1, 8},
+               {{kNvls, kSimple, 25, 272.0}});
   expect_cells("dgx-h100", 28, CollectiveKind::kAllGather, {8, 1, 8},
-               {{kRing, kLl, 10.8, 161.1}, {kRing, kLl128, 27.3, 378.5}, {kRing, kSimple, 32.2, 411.4}, {kNvls, kSimple, 25, 208.2}});
+               {{kRing, kLl, 10.8, 161.1},
+                {kRing, kLl128, 27.3, 378.5},
+                {kRing, kSimple, 32.2, 411.4},
+                {kNvls, kSimple, 25, 208.2}});
 }
 
 TEST(NcclTuning, NvlsTreeByRelease) {
-  expect_cells("dgx-h100", 28, CollectiveKind::kAllReduce, {16, 2, 8}, {{kNvlsTree, kSimple, 53.0, 246.2}});
-  expect_cells("dgx-h100", 30, CollectiveKind::kAllReduce, {16, 2, 8}, {{kNvlsTree, kSimple, 66.8, 246.2}});
-  expect_cells("dgx-h100", 30, CollectiveKind::kAllReduce, {128, 16, 8}, {{kNvlsTree, kSimple, 192.2, 183.4}});
+  expect_cells("dgx-h100", 28, CollectiveKind::kAllReduce, {16, 2, 8},
+               {{kNvlsTree, kSimple, 53.0, 246.2}});
+  expect_cells("dgx-h100", 30, CollectiveKind::kAllReduce, {16, 2, 8},
+               {{kNvlsTree, kSimple, 66.8, 246.2}});
+  expect_cells("dgx-h100", 30, CollectiveKind::kAllReduce, {128, 16, 8},
+               {{kNvlsTree, kSimple, 192.2, 183.4}});
 }
 
 struct Shape {
@@ -92,7 +108,8 @@ TEST(NcclGraphs, SpeedsOfCommonMachines) {
   for (const Shape& shape : shapes) {
     NcclSettings settings;
     settings.version_minor = shape.minor;
-    const NcclGraphs graphs = nccl_graphs(machine_named(shape.machine), settings, shipped_tables(), shape.group);
+    const NcclGraphs graphs =
+        nccl_graphs(machine_named(shape.machine), settings, shipped_tables(), shape.group);
     const std::string name = std::string{shape.machine} + " x " + std::to_string(shape.group.nodes);
     EXPECT_EQ(graphs.channels, shape.channels) << name;
     EXPECT_EQ(graphs.ring.channels, shape.ring) << name;
@@ -120,7 +137,8 @@ TEST(DoubleTree, NoNodeIsInsideBoth) {
           ++children[tree][static_cast<std::size_t>(parent)];
         }
         int at = id, hops = 0;
-        while (double_tree_parent(at, nodes, tree) >= 0 && hops <= nodes) at = double_tree_parent(at, nodes, tree), ++hops;
+        while (double_tree_parent(at, nodes, tree) >= 0 && hops <= nodes)
+          at = double_tree_parent(at, nodes, tree), ++hops;
         EXPECT_LE(hops, 8) << nodes << " nodes, node " << id;  // log2(70) + 1, rounded up
       }
       EXPECT_EQ(roots, 1);
@@ -129,7 +147,8 @@ TEST(DoubleTree, NoNodeIsInsideBoth) {
       const auto at = static_cast<std::size_t>(id);
       EXPECT_LE(children[0][at], 2);
       // Roots have one child; they may be inside the other tree with an odd number of nodes.
-      const bool root = double_tree_parent(id, nodes, 0) < 0 || double_tree_parent(id, nodes, 1) < 0;
+      const bool root =
+          double_tree_parent(id, nodes, 0) < 0 || double_tree_parent(id, nodes, 1) < 0;
       if (!root) {
         EXPECT_FALSE(children[0][at] > 0 && children[1][at] > 0) << nodes << " " << id;
       }

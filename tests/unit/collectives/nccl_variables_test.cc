@@ -10,18 +10,32 @@ namespace {
 
 TEST(NcclVariables, KnownNamesAndValuesPass) {
   const std::pair<const char*, const char*> good[] = {
-      {"NCCL_ALGO", "Ring"}, {"NCCL_ALGO", "^NVLS,NVLSTree"}, {"NCCL_ALGO", "allreduce:tree,ring;broadcast:ring"},
-      {"NCCL_PROTO", "LL,Simple"}, {"NCCL_IB_TIMEOUT", "22"}, {"NCCL_IB_HCA", "=mlx5_0:1"}, {"NCCL_NET", "IB"},
-      {"NCCL_P2P_LEVEL", "SYS"}, {"NCCL_CROSS_NIC", "2"}, {"NCCL_BUFFSIZE", "8388608"}, {"NCCL_NTHREADS", "256"},
-      {"NCCL_DEBUG", "INFO"}, {"NCCL_SOCKET_IFNAME", "eth0"}, {"NCCL_MIN_CTAS", "0x10"}};
-  for (const auto& [name, value] : good) EXPECT_FALSE(check_nccl_variable(name, value)) << name << "=" << value;
+      {"NCCL_ALGO", "Ring"},
+      {"NCCL_ALGO", "^NVLS,NVLSTree"},
+      {"NCCL_ALGO", "allreduce:tree,ring;broadcast:ring"},
+      {"NCCL_PROTO", "LL,Simple"},
+      {"NCCL_IB_TIMEOUT", "22"},
+      {"NCCL_IB_HCA", "=mlx5_0:1"},
+      {"NCCL_NET", "IB"},
+      {"NCCL_P2P_LEVEL", "SYS"},
+      {"NCCL_CROSS_NIC", "2"},
+      {"NCCL_BUFFSIZE", "8388608"},
+      {"NCCL_NTHREADS", "256"},
+      {"NCCL_DEBUG", "INFO"},
+      {"NCCL_SOCKET_IFNAME", "eth0"},
+      {"NCCL_MIN_CTAS", "0x10"}};
+  for (const auto& [name, value] : good)
+    EXPECT_FALSE(check_nccl_variable(name, value)) << name << "=" << value;
 }
 
 TEST(NcclVariables, WrongValuesAreReported) {
   const std::pair<const char*, const char*> bad[] = {
-      {"NCCL_IB_TIMEOUT", "60"}, {"NCCL_IB_RETRY_CNT", "9"}, {"NCCL_ALGO", "Rings"}, {"NCCL_ALGO", "alltoall:ring"},
-      {"NCCL_PROTO", "LL256"}, {"NCCL_CROSS_NIC", "3"}, {"NCCL_P2P_LEVEL", "FAR"}, {"NCCL_MAX_CTAS", "0"},
-      {"NCCL_NTHREADS", "100"}, {"NCCL_BUFFSIZE", "big"}, {"NCCL_DEBUG", "LOUD"}, {"NCCL_IB_QPS_PER_CONNECTION", "0"}};
+      {"NCCL_IB_TIMEOUT", "60"}, {"NCCL_IB_RETRY_CNT", "9"},
+      {"NCCL_ALGO", "Rings"},    {"NCCL_ALGO", "alltoall:ring"},
+      {"NCCL_PROTO", "LL256"},   {"NCCL_CROSS_NIC", "3"},
+      {"NCCL_P2P_LEVEL", "FAR"}, {"NCCL_MAX_CTAS", "0"},
+      {"NCCL_NTHREADS", "100"},  {"NCCL_BUFFSIZE", "big"},
+      {"NCCL_DEBUG", "LOUD"},    {"NCCL_IB_QPS_PER_CONNECTION", "0"}};
   for (const auto& [name, value] : bad) {
     const auto problem = check_nccl_variable(name, value);
     ASSERT_TRUE(problem) << name << "=" << value;
@@ -31,7 +45,8 @@ TEST(NcclVariables, WrongValuesAreReported) {
 
 // Names from blogs that no release reads, and slips of the pen.
 TEST(NcclVariables, InventedNamesAreReported) {
-  for (const char* name : {"NCCL_ORDER_VIA_NVLINK", "NCCL_MAX_CHUNK_SIZE", "NCCL_MIN_CHUNK_SIZE", "NCCL_IB_DISABLE_DIRECT"}) {
+  for (const char* name : {"NCCL_ORDER_VIA_NVLINK", "NCCL_MAX_CHUNK_SIZE", "NCCL_MIN_CHUNK_SIZE",
+                           "NCCL_IB_DISABLE_DIRECT"}) {
     const auto problem = check_nccl_variable(name, "1");
     ASSERT_TRUE(problem) << name;
     EXPECT_FALSE(problem->hint.empty()) << name;
