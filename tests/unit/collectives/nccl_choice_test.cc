@@ -86,20 +86,15 @@ std::map<std::string, Score> scores() {
 }
 
 TEST(NcclChoice, MatchesThePlanningCode) {
-  int matched = 0, all = 0;
+  int all = 0;
   for (const auto& [name, score] : scores()) {
     RecordProperty(name, std::to_string(score.share()));
-    const bool promised = name.starts_with("dgx-a100 ") || name.starts_with("dgx-h100 ") ||
-                          name.starts_with("dgx-b200 ");
-    EXPECT_GE(score.share(), promised ? 1.0 : 0.98)
-        << name << ": " << score.matched << " of " << score.all;
+    EXPECT_EQ(score.matched, score.all) << name;
     EXPECT_GE(score.estimated(), 0.98)
         << name << ": " << score.estimates << " of " << score.matched;
-    matched += score.matched;
     all += score.all;
   }
   EXPECT_GE(all, 2000);
-  EXPECT_GE(static_cast<double>(matched) / all, 0.998) << matched << " of " << all;
 }
 
 /// The library itself on nodes of one GPU with a socket behind the host bridge: no LL128, and 40
