@@ -69,7 +69,8 @@ TEST_F(BrokenCatalog, ReportsUnknownMissingAndUnitlessTogether) {
 
 TEST_F(BrokenCatalog, GivesThePlaceOfEachProblem) {
   write("switches", "switches:\n  tiny:\n    description: x\n    ports: many\n"
-                    "    port_bandwidth: 100 Gbit/s\n    latency: 90 ns\n    transport: infiniband\n"
+                    "    port_bandwidth: 100 Gbit/s\n    latency: 90 ns\n"
+                    "    transport: infiniband\n"
                     "    source: {title: t, url: \"https://x\", date: 2026-13-01}\n");
   const std::string text = problems();
   expect_all(text, {"switches.yaml:4:12: error: switches.tiny.ports: must be a whole number",

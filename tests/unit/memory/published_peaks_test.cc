@@ -31,7 +31,7 @@ struct Bloom {
 
 // BigScience's trials before BLOOM: Megatron-DeepSpeed, ZeRO-1, full recomputation, unfused
 // attention, V 250000, s 2048, A100-80GB. @source
-// https://github.com/bigscience-workshop/bigscience/blob/master/train/tr11-176B-ml/chronicles-prequel.md
+// github.com/bigscience-workshop/bigscience, train/tr11-176B-ml/chronicles-prequel.md
 TEST(PublishedPeaks, BigScienceTrials) {
   const std::vector<Bloom> rows{{"fp16 mbs1", 8, 6, 8, 1, 14336, 64, 72, false, 38},
                                 {"fp16 mbs8", 8, 12, 4, 8, 14336, 64, 72, false, 69},
