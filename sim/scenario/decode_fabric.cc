@@ -107,7 +107,8 @@ Result<ClosPlan> plan_with_tiers(TopologyRequest& request, bool fixed) {
 }
 
 /// Tiers and rails as asked for; otherwise the fewest tiers that hold the nodes, and where a leaf
-/// has too few ports for all adapters of a node, the fewest rails.
+/// has too few ports for all adapters of a node, the fewest rails; where a spine has too few for
+/// all rails, the most that it has.
 void decode_tiers(const NodeReader& top, const NodeReader& fabric, ClusterSpec& cluster,
                   Problems& problems) {
   FabricSpec& spec = cluster.fabric;
@@ -124,15 +125,18 @@ void decode_tiers(const NodeReader& top, const NodeReader& fabric, ClusterSpec& 
   request.node.nic_bandwidth = cluster.node.nic.bandwidth * spec.payload_efficiency;
   Result<ClosPlan> plan = plan_with_tiers(request, asked.has_value());
   const bool choose_rails = fabric.child("rails") == nullptr;
-  for (int rails = spec.rails + 1; !plan && choose_rails && rails <= cluster.node.nics; ++rails) {
-    if (cluster.node.nics % rails != 0) continue;
+  const auto try_rails = [&](int rails) {
+    if (plan || !choose_rails || cluster.node.nics % rails != 0) return;
     TopologyRequest spread = request;
     spread.fabric.rails = rails;
     spread.fabric.tiers = spec.tiers;
-    if (!plan_with_tiers(spread, asked.has_value())) continue;
+    if (!plan_with_tiers(spread, asked.has_value())) return;
     request = spread;
     plan = plan_with_tiers(request, true);
-  }
+  };
+  for (int rails = spec.rails + 1; rails <= cluster.node.nics; ++rails) try_rails(rails);
+  // An NVLink domain of 72 adapters has more rails than a spine has ports for.
+  for (int rails = spec.rails - 1; rails >= 1; --rails) try_rails(rails);
   spec.tiers = request.fabric.tiers;
   spec.rails = request.fabric.rails;
   if (plan) return;

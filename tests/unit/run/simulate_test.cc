@@ -131,6 +131,13 @@ expect:
   }
 }
 
+/// Two NVL72 domains: more adapters a node than rails that a spine could join.
+TEST(Simulate, TwoNvlinkDomainsAreWired) {
+  const Scenario scenario =
+      scenario_of("foretrain: 1\nname: x\ncluster: {nodes: 2, node: gb200-nvl72}\n");
+  EXPECT_EQ(72 % scenario.cluster.fabric.rails, 0);
+}
+
 TEST(Simulate, ScenarioWithoutJobIsADiagnostic) {
   const Scenario scenario =
       scenario_of("foretrain: 1\nname: x\ncluster: {nodes: 1, node: dgx-h100}\n");
