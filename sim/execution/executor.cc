@@ -42,6 +42,7 @@ struct OpRun {
   int arrivals = 0;
   bool begun = false;
   bool done = false;
+  SimTime arrived{};            // when all that it needs had come
   SimTime begin{};
   ActivityId activity;
   int pending = 0;  // ops ordered before it that are not done
@@ -181,7 +182,7 @@ class Executor {
 
   void arrive(int op_index) {
     OpRun& op = ops_[position(op_index)];
-    ++op.arrivals;
+    if (++op.arrivals == plan_.ops[position(op_index)].needed) op.arrived = now_;
     maybe_begin(op_index);
   }
 
@@ -230,11 +231,12 @@ class Executor {
     }
   }
 
-  /// While the transfer ran the wait is its own cost; before that, the actor waited for others.
+  /// From when all members had come the wait is the transfer's own cost, queueing behind others of its
+  /// communicator included; before that, the actor waited for other ranks.
   void account_wait(int index, const OpRun& op, TimeKind kind) {
     const ActorRun& actor = actors_[position(index)];
     TimeBreakdown& breakdown = result_.actors[position(index)].breakdown;
-    const SimTime transfer_from = std::max(actor.since, op.begin);
+    const SimTime transfer_from = std::max(actor.since, op.arrived);
     breakdown[kind] += to_seconds(now_ - transfer_from);
     breakdown[TimeKind::kBubble] += to_seconds(transfer_from - actor.since);
   }
