@@ -42,7 +42,7 @@ struct OpRun {
   int arrivals = 0;
   bool begun = false;
   bool done = false;
-  SimTime arrived{};            // when all that it needs had come
+  SimTime arrived{};  // when all that it needs had come
   SimTime begin{};
   ActivityId activity;
   int pending = 0;  // ops ordered before it that are not done
@@ -231,8 +231,8 @@ class Executor {
     }
   }
 
-  /// From when all members had come the wait is the transfer's own cost, queueing behind others of its
-  /// communicator included; before that, the actor waited for other ranks.
+  /// From when all members had come the wait is the transfer's own cost, queueing behind others of
+  /// its communicator included; before that, the actor waited for other ranks.
   void account_wait(int index, const OpRun& op, TimeKind kind) {
     const ActorRun& actor = actors_[position(index)];
     TimeBreakdown& breakdown = result_.actors[position(index)].breakdown;
