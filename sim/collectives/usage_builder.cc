@@ -4,15 +4,15 @@
 #include <cmath>
 
 #include "sim/collectives/double_tree.h"
+#include "sim/collectives/fabric_load.h"
 #include "sim/core/contracts.h"
 #include "topologies/intra_node.h"
 
 namespace foretrain {
 namespace {
 
-/// Most routes between nodes that an all-to-all works out; beyond, evenly spaced distances stand
-/// for all.
-constexpr std::size_t kMostRoutes = 4096;
+/// Ranks up to which an all-to-all follows each flow; beyond, switches get flows by count.
+constexpr std::size_t kMostRanksByFlow = 64;
 
 std::size_t distinct_nics(const Topology& topology, NodeId node) {
   return topology.nics(node).size();
@@ -293,20 +293,60 @@ void UsageBuilder::add_all_to_all(bool relay) {
   });
   const std::size_t nodes = nodes_.size();
   if (nodes == 1) return;
-  const std::size_t per_distance = nodes * static_cast<std::size_t>(local_ranks_);
-  const std::size_t distances = std::clamp<std::size_t>(kMostRoutes / per_distance, 1, nodes - 1);
-  for (std::size_t d = 0; d < distances; ++d) {
-    const std::size_t distance = 1 + d * (nodes - 1) / distances;
-    const double scale = static_cast<double>(nodes - 1) / static_cast<double>(distances);
+  if (group_.gpus.size() > kMostRanksByFlow) {
+    add_pairs_by_count();
+    return;
+  }
+  for (std::size_t distance = 1; distance < nodes; ++distance) {
     for (std::size_t i = 0; i < nodes; ++i) {
       const Node& from = nodes_[i];
       const Node& to = nodes_[(i + distance) % nodes];
       // All that `from` has for one rank of `to` leaves by that rank's rail.
-      const double share = static_cast<double>(from.members.size()) / n * scale;
+      const double share = static_cast<double>(from.members.size()) / n;
       for (std::size_t at = 0; at < to.members.size(); ++at)
         add_between(from, at, to, at, share, distance * 64 + at);
     }
   }
+}
+
+/// One flow per GPU and rail, to the node half the way round, stands for all: links of the nodes
+/// carry it times the peers, links between switches what counts of peers give.
+void UsageBuilder::add_pairs_by_count() {
+  const auto n = static_cast<double>(group_.gpus.size());
+  const std::size_t nodes = nodes_.size();
+  std::vector<double> receivers(static_cast<std::size_t>(local_ranks_), 0.0);
+  for (const Node& node : nodes_) {
+    for (std::size_t at = 0; at < node.members.size(); ++at) receivers[at] += 1;
+  }
+  FabricLoad fabric{topology_};
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const Node& from = nodes_[i];
+    const Node& to = nodes_[(i + nodes / 2) % nodes];
+    const double per_peer = static_cast<double>(from.members.size()) / n;
+    const double arriving = (n - static_cast<double>(to.members.size())) / n;
+    const std::size_t parts = distinct_nics(topology_, NodeId{from.index});
+    for (std::size_t at = 0; at < receivers.size(); ++at) {
+      const bool receives = at < from.members.size();
+      const double peers = receivers[at] - (receives ? 1 : 0);
+      const FlowRoute route = router_.route(from.members[at % from.members.size()].gpu,
+                                            to.members[at % to.members.size()].gpu, label_);
+      network_latency_ = std::max(network_latency_, route.latency);
+      std::size_t column = at * parts;
+      for (const LinkShare& use : route.links) {
+        const Link& link = topology_.link(use.link);
+        if (link.tier == LinkTier::kInterSwitch) continue;
+        const NodeId sender = topology_.device(link.from).node;
+        if (sender.index() != from.index) {
+          if (at < to.members.size()) usage_.push_back({use.link, use.share * arriving});
+          continue;
+        }
+        if (peers > 0) usage_.push_back({use.link, use.share * per_peer * peers});
+        if (link.tier == LinkTier::kHostLink)
+          fabric.add_endpoint(column++, link.to, use.share * per_peer, receives);
+      }
+    }
+  }
+  fabric.take(topology_.fabric().routing == Routing::kEcmp, label_, usage_);
 }
 
 void UsageBuilder::add_shift() {

@@ -62,6 +62,7 @@ class UsageBuilder {
   void add_edge(DeviceId from, DeviceId to, double weight, std::uint64_t salt);
   void add_between(const Node& from, std::size_t from_at, const Node& to, std::size_t to_at,
                    double weight, std::uint64_t salt);
+  void add_pairs_by_count();
   void stamp(const Node& node, const NodeUsage& usage);
   void put(NodeUsage& usage, const Node& node, DeviceId from, DeviceId to, double weight) const;
   /// Positions in a node's list where rings enter: the first GPU on each NIC, at most `most`.
