@@ -26,7 +26,7 @@ RawPattern unite(const PatternClass& pattern_class) {
     for (const LinkShare& use : instance.usage) sum[use.link] += use.share;
     result.work_bytes = std::max(result.work_bytes, instance.work_bytes);
     result.latency = std::max(result.latency, instance.latency);
-    result.channels = std::max(result.channels, instance.channels);
+    if (instance.choice.channels > result.choice.channels) result.choice = instance.choice;
     const bool capped = instance.rate_cap.bits_per_second() > 0;
     if (capped && (result.rate_cap.bits_per_second() <= 0 || instance.rate_cap < result.rate_cap)) {
       result.rate_cap = instance.rate_cap;

@@ -20,7 +20,7 @@ struct RawPattern {
   double work_bytes = 0;
   DataRate rate_cap;
   SimDuration latency{};
-  int channels = 0;  // SMs it holds on each GPU
+  CollectiveChoice choice;  // as NCCL makes it; channels = SMs held on each GPU
 };
 
 /// All transfers of a template: one per lane (pipeline) or per group of the family.

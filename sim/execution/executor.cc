@@ -2,25 +2,17 @@
 
 #include <algorithm>
 #include <optional>
-#include <queue>
-#include <tuple>
 
 #include "sim/core/fingerprint.h"
+#include "sim/engine/event_queue.h"
 
 namespace foretrain {
 namespace {
 
-/// End of a compute segment, or of an op that moves nothing. Ordered by (time, phase, entity): ops
-/// before actors, so that what finishes at an instant is seen by those who start at it.
-struct Event {
-  SimTime time;
-  int phase = 0;  // 0 op without traffic, 1 compute segment
-  int entity = 0;
-  std::uint32_t generation = 0;
-  bool operator>(const Event& other) const {
-    return std::tie(time, phase, entity, generation) >
-           std::tie(other.time, other.phase, other.entity, other.generation);
-  }
+/// What ends: an op that moves nothing, or an actor's compute segment.
+struct Ending {
+  bool is_op = false;
+  int index = 0;
 };
 
 enum class ActorState { kReady, kComputing, kWaiting, kDone };
@@ -33,7 +25,7 @@ struct ActorRun {
   double remaining = 0;      // seconds of work left at full speed
   double segment_total = 0;  // seconds of the whole segment at full speed
   double slowdown = 1;       // factor now
-  std::uint32_t generation = 0;
+  EventHandle segment_end;   // pending while it computes
   int waiting_op = -1;
   std::vector<int> active;  // ops in flight that slow it down
 };
@@ -79,20 +71,19 @@ class Executor {
     // The network looks ahead no further than the next event of ours.
     const std::optional<SimTime> network_next =
         events_.empty() ? network_.next_completion()
-                        : network_.next_completion_until(events_.top().time);
+                        : network_.next_completion_until(events_.top_key().time);
     if (!network_next && events_.empty()) return false;
-    if (network_next && (events_.empty() || *network_next <= events_.top().time)) {
+    if (network_next && (events_.empty() || *network_next <= events_.top_key().time)) {
       advance_network(*network_next);
       return true;
     }
-    const Event event = events_.top();
-    events_.pop();
-    if (event.time > now_) advance_network(event.time);
-    if (event.phase == 0) {
-      complete_op(event.entity);
-    } else if (actors_[position(event.entity)].generation == event.generation &&
-               actors_[position(event.entity)].state == ActorState::kComputing) {
-      end_segment(event.entity);
+    const SimTime time = events_.top_key().time;
+    const Ending ending = events_.pop();
+    if (time > now_) advance_network(time);
+    if (ending.is_op) {
+      complete_op(ending.index);
+    } else {
+      end_segment(ending.index);
     }
     return true;
   }
@@ -156,9 +147,15 @@ class Executor {
 
   void schedule_segment(int index) {
     ActorRun& actor = actors_[position(index)];
-    ++actor.generation;
     const SimTime end = now_ + duration_from_seconds(actor.remaining * actor.slowdown);
-    events_.push({end, 1, index, actor.generation});
+    // Ops come before actors, so that what ends at an instant is seen by those who start at it.
+    const EventKey key{end, EventPhase::kCompletion, static_cast<std::int32_t>(ops_.size()) + index,
+                       0};
+    if (events_.contains(actor.segment_end)) {
+      events_.reschedule(actor.segment_end, key);
+    } else {
+      actor.segment_end = events_.push(key, {false, index});
+    }
   }
 
   void end_segment(int index) {
@@ -194,7 +191,7 @@ class Executor {
     op.begin = now_;
     if (spec.compute_slowdown > 1) set_active(op_index, true);
     if (spec.pattern < 0 || spec.work_bytes <= 0) {
-      events_.push({now_ + spec.latency, 0, op_index, 0});
+      events_.push({now_ + spec.latency, EventPhase::kCompletion, op_index, 0}, {true, op_index});
       return;
     }
     ActivitySpec activity;
@@ -288,7 +285,7 @@ class Executor {
   std::vector<OpRun> ops_;
   std::vector<int> op_of_activity_;
   std::vector<ActivityId> completed_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  EventQueue<Ending> events_;
   SimTime now_{};
   Execution result_;
   Fingerprint fingerprint_;

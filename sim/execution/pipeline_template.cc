@@ -196,16 +196,7 @@ class PipelineBuilder {
   [[nodiscard]] bool gather_overlapped() const { return job_.options.overlap_param_gather; }
 
   int data_transfer(int p, CollectiveKind kind, GroupFamily family, Bytes size, bool overlapped) {
-    TransferTemplate transfer;
-    transfer.scope = TransferScope::kGroup;
-    transfer.from = transfer.to = p;
-    transfer.collective = kind;
-    transfer.family = family;
-    transfer.size = size;
-    transfer.kind = TimeKind::kData;
-    transfer.overlapped = overlapped;
-    transfer.after = last_data_;
-    last_data_ = add_transfer(step_, transfer);
+    last_data_ = add_data_transfer(step_, p, kind, family, size, overlapped, last_data_);
     return last_data_;
   }
   int gather(int p, std::int64_t parameters, bool overlapped) {
@@ -262,7 +253,7 @@ class PipelineBuilder {
     if (job_.parallel.world_size() > 1) barrier(p);
     std::int64_t parameters = 0;
     for (int c = 0; c < chunks_; ++c) parameters += chunk(p, c).parameters;
-    summarize(p);
+    summarize_stage(costs_[static_cast<std::size_t>(p)], microbatches_, p, step_);
     append_optimizer(job_, coster_, parameters, p, step_);
     if (!gathers_parameters() || gather_overlapped()) return;
     for (int c = 0; c < chunks_; ++c) {
@@ -295,31 +286,9 @@ class PipelineBuilder {
   }
 
   void barrier(int p) {
-    if (barrier_ < 0) {
-      TransferTemplate transfer;
-      transfer.scope = TransferScope::kBarrier;
-      transfer.kind = TimeKind::kData;
-      barrier_ = add_transfer(step_, transfer);
-    }
+    if (barrier_ < 0) barrier_ = add_barrier(step_);
     start(p, barrier_);
     wait(p, barrier_);
-  }
-
-  void summarize(int p) {
-    ProgramCost total;
-    for (int c = 0; c < chunks_; ++c) {
-      total.add(chunk(p, c).forward);
-      total.add(chunk(p, c).backward);
-    }
-    auto& named = step_.named_costs[static_cast<std::size_t>(p)];
-    for (NamedCost item : total.named) {
-      item.seconds *= microbatches_;
-      named.push_back(item);
-    }
-    total.gemm_sigma_seconds *= microbatches_;
-    total.attention_sigma_seconds *= microbatches_;
-    total.other_sigma_seconds *= microbatches_;
-    step_.totals[static_cast<std::size_t>(p)] = total;
   }
 
   const TrainingJob& job_;
@@ -340,8 +309,7 @@ class PipelineBuilder {
 
 }  // namespace
 
-StepTemplate pipeline_template(const TrainingJob& job, UnitCoster& coster,
-                               const Interference& /*interference*/) {
+StepTemplate pipeline_template(const TrainingJob& job, UnitCoster& coster) {
   return PipelineBuilder{job, coster}.build();
 }
 

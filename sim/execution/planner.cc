@@ -61,8 +61,7 @@ class Planner {
     UnitCoster coster{in_.compute, job_.options, in_.interference,
                       [this](const CollectiveOp& op) { return inline_cost(op); }};
     const bool sharded = job_.sharding == Sharding::kParameters && job_.parallel.pipeline == 1;
-    result_.step = sharded ? sharded_template(job_, coster, in_.interference)
-                           : pipeline_template(job_, coster, in_.interference);
+    result_.step = sharded ? sharded_template(job_, coster) : pipeline_template(job_, coster);
     build_classes();
     const bool healthy = in_.gpu_speed.empty();
     const bool symmetric = healthy && is_symmetric(classes_, capacities_);
@@ -132,7 +131,7 @@ class Planner {
     pattern.work_bytes = lowered.work_bytes;
     pattern.rate_cap = lowered.rate_cap;
     pattern.latency = lowered.latency;
-    pattern.channels = lowered.choice.channels;
+    pattern.choice = lowered.choice;
     return pattern;
   }
 
@@ -165,11 +164,13 @@ class Planner {
       together.instances.push_back(lower(op.kind, op.size, group));
     }
     cost.seconds = slowest_seconds(together);
-    cost.channels = together.instances.empty() ? 0 : together.instances.front().channels;
+    const RawPattern& first = together.instances.front();
+    const auto ranks = static_cast<int>(all.groups.front().size());
+    if (ranks > 1) cost.channels = first.choice.channels;
     inline_.emplace(key, cost);
-    if (all.groups.front().size() > 1) {
-      note_use(op.group == GroupKind::kTensor ? "tensor" : "context", op.kind, op.size,
-               all.groups.front(), cost.seconds);
+    if (ranks > 1) {
+      note_use(op.group == GroupKind::kTensor ? "tensor" : "context", op.kind,
+               {{}, op.size, ranks, first.choice, cost.seconds});
     }
     return cost;
   }
@@ -196,23 +197,15 @@ class Planner {
     return slowest;
   }
 
-  void note_use(const std::string& family, CollectiveKind kind, Bytes size,
-                const std::vector<RankId>& ranks, double seconds) {
-    const std::string purpose = family + " " + std::string{to_string(kind)};
-    for (auto& use : result_.collectives) {
-      if (use.purpose != purpose) continue;
-      if (use.size >= size) return;
-      use = {purpose, size, static_cast<int>(ranks.size()), choice_for(kind, size, ranks), seconds};
+  /// Keeps the largest call of each purpose.
+  void note_use(const std::string& family, CollectiveKind kind, PlannedStep::CollectiveUse use) {
+    use.purpose = family + " " + std::string{to_string(kind)};
+    for (auto& known : result_.collectives) {
+      if (known.purpose != use.purpose) continue;
+      if (known.size < use.size) known = std::move(use);
       return;
     }
-    result_.collectives.push_back(
-        {purpose, size, static_cast<int>(ranks.size()), choice_for(kind, size, ranks), seconds});
-  }
-  [[nodiscard]] CollectiveChoice choice_for(CollectiveKind kind, Bytes size,
-                                            const std::vector<RankId>& ranks) const {
-    return in_.collectives
-        .lower(kind, size, process_group(ranks), static_cast<std::uint64_t>(ranks.front().index()))
-        .choice;
+    result_.collectives.push_back(std::move(use));
   }
 
   // ---- classes ----
@@ -248,7 +241,12 @@ class Planner {
       const auto& ranks =
           all.groups[static_cast<std::size_t>(groups_of_stage(t.family, t.from).front())];
       if (ranks.size() > 1) {
-        note_use("data", t.collective, t.size, ranks, slowest_seconds(result));
+        note_use("data", t.collective,
+                 {{},
+                  t.size,
+                  static_cast<int>(ranks.size()),
+                  result.instances.front().choice,
+                  slowest_seconds(result)});
       }
       if (t.overlapped) {
         for (RawPattern& pattern : result.instances) slow_down(pattern);
@@ -386,8 +384,8 @@ class Planner {
     op.work_bytes = pattern.work_bytes;
     op.rate_cap = pattern.rate_cap;
     op.latency = pattern.latency;
-    if (t.overlapped && pattern.channels > 0) {
-      const int sms = std::min(pattern.channels, in_.interference.max_sms);
+    if (t.overlapped && pattern.work_bytes > 0) {
+      const int sms = std::min(pattern.choice.channels, in_.interference.max_sms);
       op.compute_slowdown = static_cast<float>(
           std::max(in_.compute.gemm_slowdown(sms), in_.interference.memory_slowdown));
     }

@@ -22,8 +22,7 @@ struct RankGroups {
 [[nodiscard]] RankGroups make_groups(const RankLayout& layout, const TrainingJob& job,
                                      GroupFamily family);
 
-/// "node" if no group leaves a node, else "leaf", "spine" or "core": the highest switch tier
-/// crossed by any pair of neighbours; `topology` numbers GPUs as ranks.
+/// True if all ranks of the group sit on one node; rank r sits on GPU r.
 [[nodiscard]] bool stays_in_node(const std::vector<RankId>& group, int gpus_per_node);
 
 }  // namespace foretrain

@@ -28,7 +28,7 @@ class ShardedBuilder {
     for (const int transfer : pending_) wait(transfer);
     if (job_.parallel.world_size() > 1) barrier();
     append_optimizer(job_, coster_, chunk_.parameters, 0, step_);
-    summarize(static_cast<double>(micro_batches));
+    summarize_stage({chunk_}, static_cast<double>(micro_batches), 0, step_);
     return std::move(step_);
   }
 
@@ -42,17 +42,9 @@ class ShardedBuilder {
   void wait(int transfer) { program().push_back({InstructionKind::kWait, transfer}); }
 
   int collective(CollectiveKind kind, GroupFamily family, Bytes size) {
-    TransferTemplate transfer;
-    transfer.scope = TransferScope::kGroup;
-    transfer.collective = kind;
-    transfer.family = family;
-    transfer.size = size;
-    transfer.kind = TimeKind::kData;
-    transfer.overlapped = true;
     // All collectives of one process group share NCCL's stream, in the order in which they are
     // issued.
-    transfer.after = last_;
-    last_ = add_transfer(step_, transfer);
+    last_ = add_data_transfer(step_, 0, kind, family, size, true, last_);
     return last_;
   }
   int gather(std::size_t unit) {
@@ -104,27 +96,9 @@ class ShardedBuilder {
   }
 
   void barrier() {
-    TransferTemplate transfer;
-    transfer.scope = TransferScope::kBarrier;
-    transfer.kind = TimeKind::kData;
-    const int index = add_transfer(step_, transfer);
+    const int index = add_barrier(step_);
     start(index);
     wait(index);
-  }
-
-  void summarize(double micro_batches) {
-    ProgramCost total;
-    total.add(chunk_.forward);
-    total.add(chunk_.backward);
-    auto& named = step_.named_costs.front();
-    for (NamedCost item : total.named) {
-      item.seconds *= micro_batches;
-      named.push_back(item);
-    }
-    total.gemm_sigma_seconds *= micro_batches;
-    total.attention_sigma_seconds *= micro_batches;
-    total.other_sigma_seconds *= micro_batches;
-    step_.totals.front() = total;
   }
 
   const TrainingJob& job_;
@@ -139,8 +113,7 @@ class ShardedBuilder {
 
 }  // namespace
 
-StepTemplate sharded_template(const TrainingJob& job, UnitCoster& coster,
-                              const Interference& /*interference*/) {
+StepTemplate sharded_template(const TrainingJob& job, UnitCoster& coster) {
   return ShardedBuilder{job, coster}.build();
 }
 

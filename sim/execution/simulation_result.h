@@ -1,4 +1,4 @@
-// What a simulated step was: its time, where the time went, which links worked hardest.
+// How a step ended, and where its time went.
 #pragma once
 
 #include <array>
@@ -6,9 +6,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "sim/core/units.h"
-#include "topologies/topology.h"
 
 namespace foretrain {
 
@@ -56,13 +53,6 @@ class TimeBreakdown {
   std::array<double, kNumTimeKinds> seconds_{};
 };
 
-/// Traffic of one directed link over the step.
-struct LinkTraffic {
-  LinkId link;
-  double bytes = 0;
-  double utilization = 0;  // bytes / (bandwidth * step time)
-};
-
 /// Time of one named operation within the reported rank's step, for "what bounds it".
 struct NamedCost {
   std::string name;  // "mlp up", "attention", "all-gather input"
@@ -75,25 +65,6 @@ struct StageSummary {
   int pipeline_rank = 0;
   double compute_s = 0;  // attention + gemm + other
   double bubble_s = 0;
-};
-
-struct SimulationResult {
-  Outcome outcome = Outcome::kCompleted;
-  SimDuration step_time{};
-  TimeBreakdown breakdown;  // of the busiest rank; sums to the step time
-  int reported_pipeline_rank = 0;
-  std::vector<StageSummary> stages;
-  std::vector<NamedCost> named_costs;  // of the reported rank, largest first
-  std::vector<LinkTraffic> links;      // busiest first, at most 32
-  double gemm_relative_sigma = 0;      // of the compute model, weighted by time
-  double attention_relative_sigma = 0;
-  double other_relative_sigma = 0;
-  bool extrapolated = false;  // some operator lies outside what was measured
-  bool folded = true;         // ranks that cannot be told apart ran once
-  bool fold_exact = true;     // false: the slowest path of a class stands for all of it
-  std::int64_t actors = 0;    // rank classes (or ranks) simulated
-  std::int64_t events = 0;
-  std::uint64_t fingerprint = 0;  // over (time, entity, kind) of every event
 };
 
 }  // namespace foretrain

@@ -114,6 +114,45 @@ std::vector<std::vector<ChunkCost>> cost_chunks(const TrainingJob& job, UnitCost
   return costs;
 }
 
+int add_data_transfer(StepTemplate& step, int stage, CollectiveKind kind, GroupFamily family,
+                      Bytes size, bool overlapped, int after) {
+  TransferTemplate transfer;
+  transfer.scope = TransferScope::kGroup;
+  transfer.from = transfer.to = stage;
+  transfer.collective = kind;
+  transfer.family = family;
+  transfer.size = size;
+  transfer.kind = TimeKind::kData;
+  transfer.overlapped = overlapped;
+  transfer.after = after;
+  return add_transfer(step, transfer);
+}
+
+int add_barrier(StepTemplate& step) {
+  TransferTemplate transfer;
+  transfer.scope = TransferScope::kBarrier;
+  transfer.kind = TimeKind::kData;
+  return add_transfer(step, transfer);
+}
+
+void summarize_stage(const std::vector<ChunkCost>& chunks, double micro_batches, int pipeline_rank,
+                     StepTemplate& step) {
+  ProgramCost total;
+  for (const ChunkCost& chunk : chunks) {
+    total.add(chunk.forward);
+    total.add(chunk.backward);
+  }
+  auto& named = step.named_costs[static_cast<std::size_t>(pipeline_rank)];
+  for (NamedCost item : total.named) {
+    item.seconds *= micro_batches;
+    named.push_back(item);
+  }
+  total.gemm_sigma_seconds *= micro_batches;
+  total.attention_sigma_seconds *= micro_batches;
+  total.other_sigma_seconds *= micro_batches;
+  step.totals[static_cast<std::size_t>(pipeline_rank)] = total;
+}
+
 void append_optimizer(const TrainingJob& job, UnitCoster& coster, std::int64_t parameters,
                       int pipeline_rank, StepTemplate& step) {
   const std::int64_t shards =

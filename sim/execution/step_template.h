@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sim/execution/execution_plan.h"
-#include "sim/execution/interference.h"
 #include "sim/execution/rank_groups.h"
 #include "sim/execution/unit_cost.h"
 
@@ -63,16 +62,22 @@ struct ChunkCost {
 
 /// Step of a job whose weights stay on each rank (DDP, Megatron, ZeRO-1 and 2, pipelines of all
 /// kinds; with sharded parameters and a pipeline the weights are gathered once a step).
-[[nodiscard]] StepTemplate pipeline_template(const TrainingJob& job, UnitCoster& coster,
-                                             const Interference& interference);
+[[nodiscard]] StepTemplate pipeline_template(const TrainingJob& job, UnitCoster& coster);
 /// Step of a job without pipeline whose parameters are sharded (FSDP, ZeRO-3): units are gathered
 /// before use and reduced after their backward, at every micro-batch.
-[[nodiscard]] StepTemplate sharded_template(const TrainingJob& job, UnitCoster& coster,
-                                            const Interference& interference);
+[[nodiscard]] StepTemplate sharded_template(const TrainingJob& job, UnitCoster& coster);
 
 /// Helpers shared by both.
 int add_segment(StepTemplate& step, Segment segment);
 int add_transfer(StepTemplate& step, TransferTemplate transfer);
+/// A data-parallel collective of one stage, behind `after` on its communicator's stream (-1: none).
+int add_data_transfer(StepTemplate& step, int stage, CollectiveKind kind, GroupFamily family,
+                      Bytes size, bool overlapped, int after);
+/// The rendezvous of all ranks before the optimizer.
+int add_barrier(StepTemplate& step);
+/// Named costs and totals of a stage: its chunks' forward and backward, once per micro-batch.
+void summarize_stage(const std::vector<ChunkCost>& chunks, double micro_batches, int pipeline_rank,
+                     StepTemplate& step);
 void append_optimizer(const TrainingJob& job, UnitCoster& coster, std::int64_t parameters,
                       int pipeline_rank, StepTemplate& step);
 

@@ -80,7 +80,7 @@ Bound describe(const RunReport& report, TimeKind kind) {
 
 }  // namespace
 
-void fill_bounds(const Scenario& /*scenario*/, RunReport& report) {
+void fill_bounds(RunReport& report) {
   constexpr std::size_t kShown = 3;
   std::vector<Bound> bounds;
   for (std::size_t i = 0; i < kNumTimeKinds; ++i) {

@@ -7,7 +7,7 @@
 namespace foretrain {
 
 /// The three parts of the step that cost most, with what usually moves them.
-void fill_bounds(const Scenario& scenario, RunReport& report);
+void fill_bounds(RunReport& report);
 /// Notes and warnings: folding, fidelity, the scenario's own notes.
 void fill_findings(const Scenario& scenario, RunReport& report);
 

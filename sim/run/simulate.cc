@@ -154,7 +154,7 @@ class Simulation {
     if (!machine) return tl::make_unexpected(machine.error());
     // A step that does not fit is simulated all the same: what it would take is worth knowing.
     step(*machine, **compute, *interference);
-    if (report_.outcome != Outcome::kDeadlocked) fill_bounds(scenario_, report_);
+    if (report_.outcome != Outcome::kDeadlocked) fill_bounds(report_);
     fill_findings(scenario_, report_);
     check_expectations(scenario_, report_);
     return std::move(report_);
@@ -230,8 +230,7 @@ class Simulation {
                                              report_.step_time_s, interference);
     report_.step_interval = {report_.step_time_s * std::exp(-kQuantile95 * sigma),
                              report_.step_time_s * std::exp(kQuantile95 * sigma)};
-    extrapolated_ = planned.step.totals[rank].extrapolated;
-    if (extrapolated_) {
+    if (planned.step.totals[rank].extrapolated) {
       report_.findings.push_back(
           {"extrapolated-kernels", "warning",
            "some kernels lie outside what the profile has measured; the interval is wider",
@@ -254,7 +253,6 @@ class Simulation {
   const RunOptions& options_;
   const TrainingJob& job_;
   RunReport report_;
-  bool extrapolated_ = false;
 };
 
 }  // namespace

@@ -47,8 +47,8 @@ struct Templates {
                         return InlineCollective{collective_seconds, 1};
                       }};
     return job.sharding == Sharding::kParameters && job.parallel.pipeline == 1
-               ? sharded_template(job, coster, interference)
-               : pipeline_template(job, coster, interference);
+               ? sharded_template(job, coster)
+               : pipeline_template(job, coster);
   }
 };
 
