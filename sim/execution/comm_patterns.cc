@@ -17,6 +17,11 @@ std::uint64_t quantized(double weight) {
          static_cast<std::uint64_t>(exponent + 2048);
 }
 
+bool same_pace(const RawPattern& a, const RawPattern& b) {
+  return a.latency == b.latency && a.work_bytes == b.work_bytes &&
+         quantized(a.rate_cap.bits_per_second()) == quantized(b.rate_cap.bits_per_second());
+}
+
 }  // namespace
 
 RawPattern unite(const PatternClass& pattern_class) {
@@ -67,11 +72,7 @@ bool is_symmetric(const std::vector<PatternClass>& classes, const LinkCapacities
     for (std::size_t i = 0; i < pattern_class.instances.size(); ++i) {
       const RawPattern& instance = pattern_class.instances[i];
       const RawPattern& reference = pattern_class.instances.front();
-      if (instance.latency != reference.latency || instance.work_bytes != reference.work_bytes ||
-          quantized(instance.rate_cap.bits_per_second()) !=
-              quantized(reference.rate_cap.bits_per_second())) {
-        return false;
-      }
+      if (!same_pace(instance, reference)) return false;
       std::vector<std::pair<std::uint64_t, std::uint64_t>> signature;
       signature.reserve(instance.usage.size());
       for (const LinkShare& use : instance.usage) {
@@ -86,6 +87,14 @@ bool is_symmetric(const std::vector<PatternClass>& classes, const LinkCapacities
     }
   }
   return true;
+}
+
+bool alike(const std::vector<PatternClass>& classes) {
+  return std::all_of(classes.begin(), classes.end(), [](const PatternClass& pattern_class) {
+    return std::all_of(
+        pattern_class.instances.begin(), pattern_class.instances.end(),
+        [&](const RawPattern& one) { return same_pace(one, pattern_class.instances.front()); });
+  });
 }
 
 CompressedLinks compress_links(const std::vector<std::vector<LinkShare>>& usages,

@@ -36,6 +36,9 @@ struct PatternClass {
 [[nodiscard]] bool is_symmetric(const std::vector<PatternClass>& classes,
                                 const LinkCapacities& capacities);
 
+/// The same where links are not shared: work, cap and latency of a class's instances are equal.
+[[nodiscard]] bool alike(const std::vector<PatternClass>& classes);
+
 /// Links with equal columns (same patterns, same weights) become one, with the least capacity.
 struct CompressedLinks {
   std::vector<CommPattern> patterns;  // on compressed links

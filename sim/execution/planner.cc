@@ -1,6 +1,7 @@
 #include "sim/execution/planner.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -64,7 +65,8 @@ class Planner {
     result_.step = sharded ? sharded_template(job_, coster) : pipeline_template(job_, coster);
     build_classes();
     const bool healthy = in_.gpu_speed.empty();
-    const bool symmetric = healthy && is_symmetric(classes_, capacities_);
+    const bool symmetric =
+        healthy && (in_.contention ? is_symmetric(classes_, capacities_) : alike(classes_));
     std::int64_t unfolded = 0;
     for (const auto& program : result_.step.programs) {
       unfolded += static_cast<std::int64_t>(program.size()) * lanes_;
@@ -175,7 +177,31 @@ class Planner {
     return cost;
   }
 
+  /// Bytes of work per second of a transfer alone, by its cap and capacities; 0: no bound. Links
+  /// between switches count only with contention: what bounds one transfer there are collisions of
+  /// its own flows.
+  [[nodiscard]] double alone_rate(const RawPattern& pattern) const {
+    double rate = pattern.rate_cap.bytes_per_second();
+    for (const LinkShare& use : pattern.usage) {
+      if (!in_.contention && in_.topology.link(use.link).tier == LinkTier::kInterSwitch) continue;
+      const double limit = capacities_[use.link.position()].bytes_per_second() / use.share;
+      if (rate <= 0 || limit < rate) rate = limit;
+    }
+    return rate;
+  }
+
+  [[nodiscard]] double slowest_alone_seconds(const PatternClass& together) const {
+    double slowest = 0;
+    for (const RawPattern& pattern : together.instances) {
+      if (pattern.work_bytes <= 0) continue;
+      slowest =
+          std::max(slowest, to_seconds(pattern.latency) + pattern.work_bytes / alone_rate(pattern));
+    }
+    return slowest;
+  }
+
   [[nodiscard]] double slowest_seconds(const PatternClass& together) const {
+    if (!in_.contention) return slowest_alone_seconds(together);
     std::vector<std::vector<LinkShare>> usages;
     for (const RawPattern& pattern : together.instances) usages.push_back(pattern.usage);
     const CompressedLinks links = compress_links(usages, capacities_);
@@ -251,6 +277,7 @@ class Planner {
       if (t.overlapped) {
         for (RawPattern& pattern : result.instances) slow_down(pattern);
       }
+      if (!in_.contention) cap_alone(result);
       return result;
     }
     for (int lane = 0; lane < lanes_; ++lane) {
@@ -259,16 +286,20 @@ class Planner {
                                      ? lower_message(t.size, from, to)
                                      : lower(t.collective, t.size, {from, to}));
     }
+    if (!in_.contention) cap_alone(result);
     return result;
+  }
+
+  /// The rate alone becomes the cap; the plan's links then bound nothing (make_patterns).
+  void cap_alone(PatternClass& pattern_class) const {
+    for (RawPattern& pattern : pattern_class.instances) {
+      pattern.rate_cap = DataRate::from_bytes_per_second(alone_rate(pattern));
+    }
   }
 
   /// Beside computation a collective runs slower by gamma; as its rate cap when alone.
   void slow_down(RawPattern& pattern) const {
-    double rate = pattern.rate_cap.bytes_per_second();
-    for (const LinkShare& use : pattern.usage) {
-      const double limit = capacities_[use.link.position()].bytes_per_second() / use.share;
-      if (rate <= 0 || limit < rate) rate = limit;
-    }
+    const double rate = alone_rate(pattern);
     if (rate <= 0) return;
     pattern.rate_cap =
         DataRate::from_bytes_per_second(rate / in_.interference.communication_slowdown);
@@ -296,6 +327,12 @@ class Planner {
     CompressedLinks links = compress_links(usages, capacities_);
     result_.plan.patterns = std::move(links.patterns);
     result_.plan.capacities = std::move(links.capacities);
+    if (!in_.contention) {
+      // Links only count bytes: each transfer's cap already holds what they let it have alone.
+      for (DataRate& capacity : result_.plan.capacities) {
+        capacity = DataRate::from_bytes_per_second(std::numeric_limits<double>::max() / 16);
+      }
+    }
     result_.plan.link_class = std::move(links.members);
   }
 

@@ -27,6 +27,9 @@ struct PlanInputs {
   std::vector<double> gpu_speed;   // by GPU; empty: all 1
   std::vector<double> link_speed;  // by link; empty: all 1
   bool fold = true;                // false: every rank runs
+  /// false (fidelity `ideal`): every transfer runs as if alone on a fabric without collisions: its
+  /// own links inside nodes and to the switches bound it, links between switches do not.
+  bool contention = true;
   /// Asymmetric steps are unfolded by themselves up to this many instructions.
   std::int64_t max_unfolded_instructions = 2'000'000;
 };

@@ -23,7 +23,7 @@ class ShardedBuilder {
     sharded_ = shard_ranks > 1;
     replicated_ =
         job_.shard_group > 0 && job_.shard_group < job_.parallel.data * job_.parallel.context;
-    if (sharded_) next_gather_ = start(gather(0));
+    if (sharded_ && prefetches()) next_gather_ = start(gather(0));
     for (std::int64_t i = 0; i < micro_batches; ++i) micro_batch(i + 1 == micro_batches);
     for (const int transfer : pending_) wait(transfer);
     if (job_.parallel.world_size() > 1) barrier();
@@ -41,49 +41,64 @@ class ShardedBuilder {
   }
   void wait(int transfer) { program().push_back({InstructionKind::kWait, transfer}); }
 
-  int collective(CollectiveKind kind, GroupFamily family, Bytes size) {
+  int collective(CollectiveKind kind, GroupFamily family, Bytes size, bool overlapped) {
     // All collectives of one process group share NCCL's stream, in the order in which they are
     // issued.
-    last_ = add_data_transfer(step_, 0, kind, family, size, true, last_);
+    last_ = add_data_transfer(step_, 0, kind, family, size, overlapped, last_);
     return last_;
   }
   int gather(std::size_t unit) {
     return collective(CollectiveKind::kAllGather, GroupFamily::kShard,
-                      Bytes{chunk_.pieces[unit].parameters * job_.options.parameter_gather_bytes});
+                      Bytes{chunk_.pieces[unit].parameters * job_.options.parameter_gather_bytes},
+                      prefetches());
+  }
+
+  /// Without prefetching a unit is gathered when it is needed, and nothing runs beside it.
+  [[nodiscard]] bool prefetches() const { return job_.options.overlap_param_gather; }
+
+  /// Waits for a unit's parameters, with the gathering of `next` (-1: none) already under way.
+  void gathered_ready(std::size_t unit, int next) {
+    if (!sharded_) return;
+    const int ready = prefetches() ? next_gather_ : start(gather(unit));
+    if (prefetches() && next >= 0) next_gather_ = start(gather(static_cast<std::size_t>(next)));
+    wait(ready);
   }
 
   void micro_batch(bool last) {
-    const std::size_t units = chunk_.pieces.size();
-    for (std::size_t i = 0; i < units; ++i) {
-      const int ready = next_gather_;
-      if (sharded_ && i + 1 < units) next_gather_ = start(gather(i + 1));
-      if (sharded_) wait(ready);
-      compute(chunk_.pieces[i].forward_segment);
+    const int units = static_cast<int>(chunk_.pieces.size());
+    for (int i = 0; i < units; ++i) {
+      const auto unit = static_cast<std::size_t>(i);
+      gathered_ready(unit, i + 1 < units ? i + 1 : -1);
+      compute(chunk_.pieces[unit].forward_segment);
     }
-    // The last unit stays gathered from its forward to its backward.
-    bool gathered = true;
-    for (std::size_t i = units; i-- > 0;) {
-      const int ready = next_gather_;
-      if (sharded_ && i > 0) next_gather_ = start(gather(i - 1));
-      if (sharded_ && i == 0 && !last) next_gather_ = start(gather(0));
-      if (sharded_ && !gathered) wait(ready);
-      gathered = false;
-      compute(chunk_.pieces[i].backward_segment);
-      reduce(chunk_.pieces[i].parameters);
+    for (int i = units; i-- > 0;) {
+      const auto unit = static_cast<std::size_t>(i);
+      const int next = i > 0 ? i - 1 : last ? -1 : 0;
+      if (i + 1 < units) {
+        gathered_ready(unit, next);
+      } else if (sharded_ && prefetches() && next >= 0) {
+        // The last unit stays gathered from its forward to its backward.
+        next_gather_ = start(gather(static_cast<std::size_t>(next)));
+      }
+      compute(chunk_.pieces[unit].backward_segment);
+      reduce(chunk_.pieces[unit].parameters);
     }
   }
 
   void reduce(std::int64_t parameters) {
     const Bytes size{parameters * job_.options.gradient_bytes};
     int transfer = -1;
-    if (sharded_)
-      transfer = start(collective(CollectiveKind::kReduceScatter, GroupFamily::kShard, size));
+    const bool overlapped = job_.options.overlap_grad_reduce;
+    if (sharded_) {
+      transfer =
+          start(collective(CollectiveKind::kReduceScatter, GroupFamily::kShard, size, overlapped));
+    }
     if (replicated_) {
       transfer = start(collective(CollectiveKind::kAllReduce, GroupFamily::kReplica,
-                                  divide_up(size, job_.shard_group)));
+                                  divide_up(size, job_.shard_group), overlapped));
     }
     if (transfer < 0) return;
-    if (!job_.options.overlap_grad_reduce) {
+    if (!overlapped) {
       wait(transfer);
       return;
     }

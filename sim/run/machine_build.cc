@@ -87,16 +87,21 @@ Result<Machine> build_machine(const Scenario& scenario, const std::string& data_
   if (!tables) return tl::make_unexpected(tables.error());
   Machine machine;
   machine.topology = std::make_unique<Topology>(std::move(*topology));
-  Router::Options options;
-  options.routing = scenario.cluster.fabric.routing;
-  options.seed = scenario.seed;
-  machine.router = std::make_unique<Router>(*machine.topology, options);
-  machine.collectives = std::make_unique<CollectivePlanner>(*machine.topology, *machine.router,
-                                                            nccl_machine(scenario.cluster.node),
-                                                            scenario.nccl, std::move(*tables));
+  machine.nccl_tables = std::move(*tables);
+  redraw_routes(machine, scenario, scenario.seed);
   const Diagnostics problems = apply_faults(scenario, machine);
   if (!problems.empty()) return tl::make_unexpected(problems);
   return machine;
+}
+
+void redraw_routes(Machine& machine, const Scenario& scenario, std::uint64_t seed) {
+  Router::Options options;
+  options.routing = scenario.cluster.fabric.routing;
+  options.seed = seed;
+  machine.router = std::make_unique<Router>(*machine.topology, options);
+  machine.collectives = std::make_unique<CollectivePlanner>(*machine.topology, *machine.router,
+                                                            nccl_machine(scenario.cluster.node),
+                                                            scenario.nccl, machine.nccl_tables);
 }
 
 Result<std::unique_ptr<ComputeModel>> build_compute_model(const Scenario& scenario,

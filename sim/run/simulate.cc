@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/unit_parser.h"
 #include "sim/execution/interference.h"
 #include "sim/execution/planner.h"
 #include "sim/memory/memory_model.h"
 #include "sim/network/network_model.h"
 #include "sim/run/bounds.h"
+#include "sim/run/hash_draws.h"
 #include "sim/run/machine_build.h"
 #include "sim/workload/step_program.h"
 
@@ -190,16 +192,11 @@ class Simulation {
     }
   }
 
-  void step(const Machine& machine, const ComputeModel& compute, const Interference& interference) {
-    const PlanInputs inputs{
-        job_,         *machine.topology, *machine.router,    *machine.collectives, compute,
-        interference, machine.gpu_speed, machine.link_speed, options_.fold};
-    const PlannedStep planned = plan_execution(inputs);
-    const ExecutionPlan& plan = planned.plan;
-    const std::unique_ptr<NetworkModel> network = scenario_.fidelity == Fidelity::kIdeal
-                                                      ? make_ideal_network(plan.capacities)
-                                                      : make_fluid_network(plan.capacities);
-    const Execution execution = execute(plan, *network, options_.progress);
+  void step(Machine& machine, const ComputeModel& compute, const Interference& interference) {
+    const StepRunner runner{scenario_, machine, compute, interference, options_};
+    StepOfDraws step = run_draws(runner);
+    const ExecutionPlan& plan = step.reported.planned.plan;
+    const Execution& execution = step.reported.execution;
     RunManifest& manifest = report_.manifest;
     manifest.folded = plan.folded;
     manifest.fold_exact = plan.fold_exact;
@@ -210,8 +207,36 @@ class Simulation {
       report_.outcome = Outcome::kDeadlocked;
       return;
     }
-    fill_step(planned, execution, interference);
+    fill_step(step.reported.planned, execution, interference);
+    widen_by_draws(step);
     fill_links(*machine.topology, plan, execution, report_.step_time_s, report_);
+  }
+
+  /// Which flows share a link is chance on a hashed fabric: the interval runs from the luckiest
+  /// draw to the unluckiest, each with the model's own error.
+  void widen_by_draws(const StepOfDraws& step) {
+    if (step.hashed && step.seconds.size() < 2) {
+      report_.findings.push_back(
+          {"one-hash-draw", "note",
+           "routes are one draw of the switches' hash; the interval does not hold other draws",
+           "the step is too large to run it for several draws", "routing: ecmp", std::nullopt,
+           "run again with --set seed=2, 3, …"});
+      return;
+    }
+    if (step.seconds.size() < 2) return;
+    const double low = step.seconds.front(), high = step.seconds.back();
+    if (high <= low * (1 + 1e-9)) return;
+    const std::size_t tail = step.seconds.size() / 20;  // to the 5th and 95th percentile
+    report_.step_interval.low *= step.seconds[tail] / report_.step_time_s;
+    report_.step_interval.high *=
+        step.seconds[step.seconds.size() - 1 - tail] / report_.step_time_s;
+    report_.findings.push_back(
+        {"hash-collisions", high > 1.1 * low ? "warning" : "note",
+         fmt::format("which flows collide is chance: {} draws of the switches' hash take {} to {}",
+                     step.seconds.size(), format_seconds(low), format_seconds(high)),
+         fmt::format("reported is the median draw, {}", format_seconds(report_.step_time_s)),
+         "routing: ecmp", "cluster.fabric.routing: spray",
+         "foretrain run … --set cluster.fabric.routing=spray"});
   }
 
   void fill_step(const PlannedStep& planned, const Execution& execution,
