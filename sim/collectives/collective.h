@@ -96,6 +96,8 @@ struct LoweredCollective {
   CollectiveChoice choice;
 };
 
+struct CommunicationSchedule;  // chunk_schedule.h
+
 /// Chooses and lowers collectives of one machine. Thread-compatible, const after construction.
 class CollectivePlanner {
  public:
@@ -113,6 +115,14 @@ class CollectivePlanner {
   /// The same, bound to GPUs and links. `label` seeds ECMP hashes. A group of one rank has no work.
   [[nodiscard]] LoweredCollective lower(CollectiveKind kind, Bytes size, const ProcessGroup& group,
                                         std::uint64_t label) const;
+
+  /// The same chunk by chunk, for the fidelity `chunk`.
+  /// @return diagnostics if that takes more than `most_transfers`, or for CollNet, PAT and
+  /// NVLSTree.
+  [[nodiscard]] Result<CommunicationSchedule> schedule(CollectiveKind kind, Bytes size,
+                                                       const ProcessGroup& group,
+                                                       std::uint64_t label,
+                                                       std::size_t most_transfers) const;
 
  private:
   struct Impl;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/collectives/chunk_schedule.h"
 #include "sim/collectives/collective.h"
 #include "sim/collectives/collective_cost.h"
 #include "sim/collectives/nccl_graphs.h"
@@ -50,6 +51,7 @@ struct CollectivePlanner::Impl {
   }
   void add_usage(UsageBuilder& builder, CollectiveKind kind, const CollectiveChoice& choice,
                  const NcclGroup& group) const;
+  [[nodiscard]] int most_rings(const NcclGroup& group) const;
   [[nodiscard]] double limit(const LoweredCollective& lowered, const NcclEfficiencyRow& row,
                              double per_rank) const;
 };
@@ -121,13 +123,17 @@ CollectiveChoice CollectivePlanner::Impl::peer_to_peer(CollectiveKind kind, doub
   return choice;
 }
 
+/// Boxes without NVLink have no more rings than the search finds; else one per NIC (0).
+int CollectivePlanner::Impl::most_rings(const NcclGroup& group) const {
+  return machine.nvlink || group.local_ranks == 1 ? 0 : 1;
+}
+
 void CollectivePlanner::Impl::add_usage(UsageBuilder& builder, CollectiveKind kind,
                                         const CollectiveChoice& choice,
                                         const NcclGroup& group) const {
   const double n = group.ranks;
   const bool all_reduce = kind == CollectiveKind::kAllReduce;
-  // Boxes without NVLink have no more rings than the search finds; else one per NIC.
-  const int most = machine.nvlink || group.local_ranks == 1 ? 0 : 1;
+  const int most = most_rings(group);
   switch (choice.algorithm) {
     case CollectiveAlgorithm::kTree: builder.add_trees(most); break;
     case CollectiveAlgorithm::kNvls: {
@@ -215,6 +221,34 @@ LoweredCollective CollectivePlanner::lower(CollectiveKind kind, Bytes size,
   lowered.rate_cap =
       DataRate::from_bytes_per_second(impl_->limit(lowered, row, bus_factor(kind, n) * overhead));
   return lowered;
+}
+
+Result<CommunicationSchedule> CollectivePlanner::schedule(CollectiveKind kind, Bytes size,
+                                                          const ProcessGroup& group,
+                                                          std::uint64_t label,
+                                                          std::size_t most_transfers) const {
+  const int n = static_cast<int>(group.gpus.size());
+  if (n < 2 || size.count() <= 0) return CommunicationSchedule{};
+  const UsageBuilder builder{impl_->topology, impl_->router, group, label};
+  const NcclGroup shape{n, builder.nodes(), builder.local_ranks()};
+  ChunkRules rules;
+  rules.kind = kind;
+  rules.choice = impl_->choose(kind, size.as_double(), shape);
+  rules.efficiency = efficiency_of(impl_->tables, impl_->cost_query(kind, rules.choice, shape));
+  rules.bytes = size.as_double();
+  rules.wire_overhead = wire_overhead(rules.choice.protocol);
+  rules.most_rings = impl_->most_rings(shape);
+  rules.most_transfers = most_transfers;
+  rules.chunk_bytes = size.as_double();
+  for (const NcclChunkRow& row : impl_->tables.chunks) {
+    if (row.algorithm != to_string(rules.choice.algorithm) ||
+        row.protocol != to_string(rules.choice.protocol) ||
+        (!row.collective.empty() && row.collective != to_string(kind)))
+      continue;
+    rules.chunk_bytes = row.chunk_bytes;
+    rules.slices = row.slices;
+  }
+  return make_schedule(builder, impl_->topology, group, rules);
 }
 
 }  // namespace foretrain

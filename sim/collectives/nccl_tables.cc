@@ -126,6 +126,12 @@ void read_graphs(const std::string& dir, NcclTables& tables, Diagnostics& proble
   }
 }
 
+/// "" stands for all.
+std::vector<std::string> collective_names() {
+  return {"",          "all_reduce", "all_gather", "reduce_scatter",
+          "broadcast", "reduce",     "all_to_all", "send_recv"};
+}
+
 void read_efficiency(const std::string& dir, NcclTables& tables, Diagnostics& problems) {
   TableReader reader{dir + "/efficiency.csv",
                      {"architecture", "interconnect", "algorithm", "protocol", "collective",
@@ -140,9 +146,7 @@ void read_efficiency(const std::string& dir, NcclTables& tables, Diagnostics& pr
     e.algorithm =
         reader.choice(row, "algorithm", {"", "Tree", "Ring", "NVLS", "NVLSTree", "PAT", "P2P"});
     e.protocol = reader.choice(row, "protocol", {"", "LL", "LL128", "Simple"});
-    e.collective = reader.choice(row, "collective",
-                                 {"", "all_reduce", "all_gather", "reduce_scatter", "broadcast",
-                                  "reduce", "all_to_all", "send_recv"});
+    e.collective = reader.choice(row, "collective", collective_names());
     e.gpus_min = reader.integer(row, "gpus_min", 0);
     e.gpus_max = reader.integer(row, "gpus_max", kNoLimit);
     e.nvlink = reader.number(row, "nvlink");
@@ -153,6 +157,21 @@ void read_efficiency(const std::string& dir, NcclTables& tables, Diagnostics& pr
     e.hop_us = reader.number(row, "hop_us");
     e.network_hop_us = reader.number(row, "network_hop_us");
     tables.efficiency.push_back(std::move(e));
+  }
+}
+
+void read_chunks(const std::string& dir, NcclTables& tables, Diagnostics& problems) {
+  TableReader reader{dir + "/chunks.csv",
+                     {"algorithm", "protocol", "collective", "chunk_bytes", "slices", "source"},
+                     problems};
+  for (const auto& row : reader.rows()) {
+    NcclChunkRow chunk;
+    chunk.algorithm = reader.choice(row, "algorithm", {"Tree", "Ring", "NVLS", "NVLSTree", "P2P"});
+    chunk.protocol = reader.choice(row, "protocol", {"LL", "LL128", "Simple"});
+    chunk.collective = reader.choice(row, "collective", collective_names());
+    chunk.chunk_bytes = reader.number(row, "chunk_bytes");
+    chunk.slices = reader.integer(row, "slices", 1);
+    tables.chunks.push_back(std::move(chunk));
   }
 }
 
@@ -178,6 +197,7 @@ Result<NcclTables> load_nccl_tables(const std::string& catalog_dir) {
   read_speeds(dir, tables, problems);
   read_graphs(dir, tables, problems);
   read_efficiency(dir, tables, problems);
+  read_chunks(dir, tables, problems);
   read_corrections(dir, tables, problems);
   if (has_errors(problems)) return tl::make_unexpected(std::move(problems));
   return tables;

@@ -65,11 +65,19 @@ struct NcclEfficiencyRow {
   double network_hop_us = 0;
 };
 
+/// A row of chunks.csv.
+struct NcclChunkRow {
+  std::string algorithm, protocol, collective;  // the latter empty: all
+  double chunk_bytes = 0;                       // of one channel, data
+  int slices = 1;
+};
+
 struct NcclTables {
   std::vector<NcclTuningRow> tuning;
   std::vector<NcclSpeedRow> speeds;
   std::vector<NcclGraphRow> graphs;
   std::vector<NcclEfficiencyRow> efficiency;
+  std::vector<NcclChunkRow> chunks;
   std::array<std::vector<double>, 3> tree_correction;  // by protocol
 };
 

@@ -44,9 +44,9 @@ UsageBuilder::UsageBuilder(const Topology& topology, const Router& router,
 
 void UsageBuilder::add_edge(DeviceId from, DeviceId to, double weight, std::uint64_t salt) {
   if (from == to || weight <= 0) return;
-  const FlowRoute route = router_.route(from, to, label_ * 8191 + salt);
-  for (const LinkShare& use : route.links) usage_.push_back({use.link, use.share * weight});
-  network_latency_ = std::max(network_latency_, route.latency);
+  const FlowRoute flow = route(from, to, salt);
+  for (const LinkShare& use : flow.links) usage_.push_back({use.link, use.share * weight});
+  network_latency_ = std::max(network_latency_, flow.latency);
 }
 
 void UsageBuilder::add_between(const Node& from, std::size_t from_at, const Node& to,

@@ -42,6 +42,27 @@ class UsageBuilder {
   /// Every rank to the next.
   void add_shift();
 
+  /// The rings that add_rings() loads, each as GPUs in sending order, and the share of the data
+  /// that each carries.
+  struct Ring {
+    std::vector<DeviceId> gpus;
+    double share = 1;
+  };
+  [[nodiscard]] std::vector<Ring> rings(int most) const;
+  /// The trees that add_trees() loads: parent of each GPU by position, -1 for the root. Parents
+  /// need not stand before their children.
+  struct Tree {
+    std::vector<DeviceId> gpus;
+    std::vector<int> parent;
+    double share = 1;
+    std::uint64_t salt = 0;  // of the flows between nodes
+  };
+  [[nodiscard]] std::vector<Tree> trees(int most) const;
+  /// The route of a flow as add_edge() takes it.
+  [[nodiscard]] FlowRoute route(DeviceId from, DeviceId to, std::uint64_t salt) const {
+    return router_.route(from, to, label_ * 8191 + salt);
+  }
+
   /// Latency of the longest path between nodes that was added.
   [[nodiscard]] SimDuration network_latency() const { return network_latency_; }
   /// The sum, times `overhead`, sorted by link.
