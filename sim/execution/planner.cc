@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "sim/core/contracts.h"
+#include "sim/execution/chunk_time.h"
 #include "sim/execution/comm_patterns.h"
 
 namespace foretrain {
@@ -160,12 +161,15 @@ class Planner {
     });
     constexpr std::size_t kMostGroups = 256;  // beyond, neighbours repeat
     PatternClass together;
+    std::vector<const std::vector<RankId>*> members;
     for (const auto& group : all.groups) {
       if (in_node && group.front().index() >= per_node) break;
       if (together.instances.size() >= kMostGroups) break;
       together.instances.push_back(lower(op.kind, op.size, group));
+      members.push_back(&group);
     }
-    cost.seconds = slowest_seconds(together);
+    const bool chunked = in_.by_chunk && all.groups.front().size() > 1;
+    cost.seconds = chunked ? chunk_seconds(op.kind, op.size, members) : slowest_seconds(together);
     const RawPattern& first = together.instances.front();
     const auto ranks = static_cast<int>(all.groups.front().size());
     if (ranks > 1) cost.channels = first.choice.channels;
@@ -198,6 +202,46 @@ class Planner {
           std::max(slowest, to_seconds(pattern.latency) + pattern.work_bytes / alone_rate(pattern));
     }
     return slowest;
+  }
+
+  /// What the groups' collectives take chunk by chunk, all at once; if that cannot be said, it is a
+  /// problem of the plan.
+  double chunk_seconds(CollectiveKind kind, Bytes size,
+                       const std::vector<const std::vector<RankId>*>& all) {
+    std::vector<CommunicationSchedule> schedules;
+    std::size_t left = kMostChunkTransfers;
+    for (const std::vector<RankId>* ranks : all) {
+      Result<CommunicationSchedule> schedule =
+          in_.collectives.schedule(kind, size, process_group(*ranks),
+                                   static_cast<std::uint64_t>(ranks->front().index()), left);
+      if (!schedule) {
+        if (result_.problems.empty()) result_.problems = schedule.error();
+        return 1;
+      }
+      left -= schedule->size();
+      schedules.push_back(std::move(*schedule));
+    }
+    const ChunkTime time = run_chunks(schedules, capacities_);
+    result_.chunk_transfers += time.transfers;
+    if (!time.finished && result_.problems.empty()) {
+      result_.problems.push_back({Severity::kError,
+                                  {},
+                                  "cluster.faults",
+                                  "a link that carries nothing cuts off a collective",
+                                  {}});
+    }
+    return time.seconds;
+  }
+
+  /// Stretches the groups' fluid transfers to the time of their chunks: latency and work alike, so
+  /// that what else is on the links counts as before. Bytes on links grow by as much.
+  void pace(PatternClass& pattern_class, double seconds) const {
+    const double fluid = slowest_seconds(pattern_class);
+    if (fluid <= 0) return;
+    for (RawPattern& pattern : pattern_class.instances) {
+      pattern.latency = duration_from_seconds(to_seconds(pattern.latency) * seconds / fluid);
+      pattern.work_bytes *= seconds / fluid;
+    }
   }
 
   [[nodiscard]] double slowest_seconds(const PatternClass& together) const {
@@ -260,10 +304,13 @@ class Planner {
     PatternClass result;
     if (t.scope == TransferScope::kGroup) {
       const RankGroups& all = groups(t.family);
+      std::vector<const std::vector<RankId>*> members;
       for (const int number : groups_of_stage(t.family, t.from)) {
-        result.instances.push_back(
-            lower(t.collective, t.size, all.groups[static_cast<std::size_t>(number)]));
+        members.push_back(&all.groups[static_cast<std::size_t>(number)]);
+        result.instances.push_back(lower(t.collective, t.size, *members.back()));
       }
+      if (in_.by_chunk && members.front()->size() > 1)
+        pace(result, chunk_seconds(t.collective, t.size, members));
       const auto& ranks =
           all.groups[static_cast<std::size_t>(groups_of_stage(t.family, t.from).front())];
       if (ranks.size() > 1) {

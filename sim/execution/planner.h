@@ -30,6 +30,9 @@ struct PlanInputs {
   /// false (fidelity `ideal`): every transfer runs as if alone on a fabric without collisions: its
   /// own links inside nodes and to the switches bound it, links between switches do not.
   bool contention = true;
+  /// Fidelity `chunk`: a collective takes what its chunks take, those of all groups of its kind at
+  /// once; pipeline messages stay fluid.
+  bool by_chunk = false;
   /// Asymmetric steps are unfolded by themselves up to this many instructions.
   std::int64_t max_unfolded_instructions = 2'000'000;
 };
@@ -55,6 +58,10 @@ struct PlannedStep {
     double seconds_alone = 0;
   };
   std::vector<CollectiveUse> collectives;
+  /// Why the plan cannot be trusted and must not be executed: too many chunks, an algorithm without
+  /// a form by chunks. Without a file.
+  Diagnostics problems;
+  std::size_t chunk_transfers = 0;  // simulated to make the plan
 };
 
 [[nodiscard]] PlannedStep plan_execution(const PlanInputs& inputs);

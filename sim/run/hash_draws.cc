@@ -23,7 +23,8 @@ bool uses_switch_links(const Topology& topology, const ExecutionPlan& plan) {
 }
 
 std::int64_t work_of(const PlannedExecution& step) {
-  std::int64_t work = step.execution.events;
+  std::int64_t work =
+      step.execution.events + static_cast<std::int64_t>(step.planned.chunk_transfers);
   for (const auto& members : step.planned.plan.link_class)
     work += static_cast<std::int64_t>(members.size());
   return work;
@@ -44,11 +45,14 @@ std::uint64_t seed_of_draw(std::uint64_t seed, std::uint64_t draw) {
 
 PlannedExecution StepRunner::run() const {
   const bool contention = scenario.fidelity != Fidelity::kIdeal;
+  const bool by_chunk = scenario.fidelity == Fidelity::kChunk;
   const PlanInputs inputs{*scenario.job, *machine.topology, *machine.router,   *machine.collectives,
                           compute,       interference,      machine.gpu_speed, machine.link_speed,
-                          options.fold,  contention};
+                          options.fold,  contention,        by_chunk};
   PlannedExecution step;
   step.planned = plan_execution(inputs);
+  for (Diagnostic& problem : step.planned.problems) problem.location.file = scenario.file;
+  if (!step.planned.problems.empty()) return step;
   const LinkCapacities& capacities = step.planned.plan.capacities;
   const std::unique_ptr<NetworkModel> network =
       contention ? make_fluid_network(capacities) : make_ideal_network(capacities);
@@ -60,6 +64,7 @@ StepOfDraws run_draws(const StepRunner& runner) {
   StepOfDraws result;
   result.reported = runner.run();
   const auto seconds = [](const PlannedExecution& step) { return to_seconds(step.execution.end); };
+  if (!result.reported.planned.problems.empty()) return result;
   result.seconds = {seconds(result.reported)};
   result.hashed = runner.scenario.cluster.fabric.routing == Routing::kEcmp &&
                   runner.scenario.fidelity != Fidelity::kIdeal &&

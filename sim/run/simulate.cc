@@ -156,6 +156,7 @@ class Simulation {
     if (!machine) return tl::make_unexpected(machine.error());
     // A step that does not fit is simulated all the same: what it would take is worth knowing.
     step(*machine, **compute, *interference);
+    if (!problems_.empty()) return tl::make_unexpected(problems_);
     if (report_.outcome != Outcome::kDeadlocked) fill_bounds(report_);
     fill_findings(scenario_, report_);
     check_expectations(scenario_, report_);
@@ -177,7 +178,7 @@ class Simulation {
     manifest.version = FORETRAIN_VERSION;
     manifest.scenario_file = scenario_.file;
     manifest.scenario_fingerprint = scenario_.fingerprint;
-    manifest.fidelity = scenario_.fidelity == Fidelity::kIdeal ? "ideal" : "fluid";
+    manifest.fidelity = to_string(scenario_.fidelity);
     manifest.seed = scenario_.seed;
   }
 
@@ -195,6 +196,10 @@ class Simulation {
   void step(Machine& machine, const ComputeModel& compute, const Interference& interference) {
     const StepRunner runner{scenario_, machine, compute, interference, options_};
     StepOfDraws step = run_draws(runner);
+    if (!step.reported.planned.problems.empty()) {
+      problems_ = std::move(step.reported.planned.problems);
+      return;
+    }
     const ExecutionPlan& plan = step.reported.planned.plan;
     const Execution& execution = step.reported.execution;
     RunManifest& manifest = report_.manifest;
@@ -278,6 +283,7 @@ class Simulation {
   const RunOptions& options_;
   const TrainingJob& job_;
   RunReport report_;
+  Diagnostics problems_;  // why the step cannot be simulated
 };
 
 }  // namespace

@@ -183,6 +183,15 @@ void decode_source(const NodeReader& top, Scenario& scenario) {
 
 }  // namespace
 
+std::string_view to_string(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::kIdeal: return "ideal";
+    case Fidelity::kFluid: return "fluid";
+    case Fidelity::kChunk: return "chunk";
+  }
+  return "";
+}
+
 void decode_rest(const NodeReader& top, const Catalogs& catalogs, Scenario& scenario,
                  Problems& problems) {
   top.require("foretrain", "the format version comes first: foretrain: 1");
@@ -200,7 +209,9 @@ void decode_rest(const NodeReader& top, const Catalogs& catalogs, Scenario& scen
   decode_nccl(top, scenario.nccl, problems);
   decode_profile(top, catalogs, scenario);
   if (const auto fidelity = top.choice("fidelity")) {
-    scenario.fidelity = *fidelity == "ideal" ? Fidelity::kIdeal : Fidelity::kFluid;
+    scenario.fidelity = *fidelity == "ideal"   ? Fidelity::kIdeal
+                        : *fidelity == "chunk" ? Fidelity::kChunk
+                                               : Fidelity::kFluid;
   }
   if (const auto seed = top.integer("seed", 0, INT64_MAX))
     scenario.seed = static_cast<std::uint64_t>(*seed);

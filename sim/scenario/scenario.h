@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/collectives/collective.h"
@@ -14,7 +15,10 @@
 
 namespace foretrain {
 
-enum class Fidelity { kIdeal, kFluid };
+/// kChunk: collectives chunk by chunk, alone with those of their kind; the step then shares links
+/// as kFluid has it.
+enum class Fidelity { kIdeal, kFluid, kChunk };
+[[nodiscard]] std::string_view to_string(Fidelity fidelity);  // "fluid"
 
 /// A slow GPU or a slow link (interfaces.md: cluster.faults).
 struct Fault {

@@ -126,7 +126,8 @@ void add_run_command(CLI::App& app, CommandContext& context) {
       ->type_name("FILE");
   command
       ->add_option("--fidelity", arguments->fidelity,
-                   "Network fidelity: ideal (no contention) or fluid; default: the scenario's")
+                   "Network fidelity: ideal (no contention), fluid, or chunk (collectives chunk by "
+                   "chunk); default: the scenario's")
       ->type_name("NAME");
   command->add_option("--seed", arguments->seed, "Seed of hashed routes; default: the scenario's")
       ->type_name("N");

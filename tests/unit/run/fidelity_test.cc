@@ -73,6 +73,32 @@ TEST(Fidelity, SprayingIgnoresTheSeed) {
   EXPECT_EQ(one.step_time_s, two.step_time_s);
 }
 
+/// Chunk by chunk the same bytes cross the same links: large collectives take about as long (here
+/// two groups share each NIC, and their chunks get out of step), and folding changes nothing.
+TEST(Fidelity, ChunksAgreeWithTheFluidStep) {
+  for (const char* routing : {"routing: spray", "oversubscription: 4, routing: ecmp"}) {
+    const RunReport fluid = run_text(shared_nics(routing));
+    const RunReport chunks = run_text(shared_nics(routing, "fidelity: chunk\n"));
+    EXPECT_EQ(chunks.manifest.fidelity, "chunk");
+    EXPECT_NEAR(chunks.step_time_s / fluid.step_time_s, 1, 0.10) << routing;
+    const RunReport everyone = run_text(shared_nics(routing, "fidelity: chunk\n"), false);
+    EXPECT_NEAR(everyone.step_time_s / chunks.step_time_s, 1, kSame);
+  }
+}
+
+/// 2,048 GPUs all to all have four million flows a step: said, not computed for an hour.
+TEST(Fidelity, TooManyChunksAreADiagnostic) {
+  const Scenario scenario = scenario_of(
+      "foretrain: 1\nname: many\nfidelity: chunk\ncluster: {nodes: 256, node: dgx-h100}\njob:\n"
+      "  model: {name: llama-3-8b, layers: 4}\n  sequence_length: 8192\n"
+      "  batch: {global: 2048, micro: 1}\n  framework: fsdp2\nnccl: {NCCL_ALGO: Ring}\n");
+  RunOptions options;
+  options.data_dir = data_dir();
+  const Result<RunReport> report = simulate(scenario, options);
+  ASSERT_FALSE(report.has_value());
+  EXPECT_NE(to_string(report.error()).find("transfers"), std::string::npos);
+}
+
 /// Gathering only when a unit is needed can hide nothing: the gathers' own time becomes exposed.
 TEST(Fidelity, WithoutPrefetchGathersAreExposed) {
   const std::string head =
