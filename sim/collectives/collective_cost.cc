@@ -1,5 +1,6 @@
 #include "sim/collectives/collective_cost.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -20,9 +21,10 @@ bool matches(std::string_view cell, std::string_view value) {
 }  // namespace
 
 NcclEfficiencyRow efficiency_of(const NcclTables& tables, const CostQuery& query) {
-  const std::string_view interconnect = query.group.nodes > 1 ? "network"
-                                        : query.nvlink        ? "nvlink"
-                                                              : "pcie";
+  const bool pcie = !query.nvlink && (query.group.local_ranks > 1 || query.group.nodes == 1);
+  const std::string_view interconnect = pcie                    ? "pcie"
+                                        : query.group.nodes > 1 ? "network"
+                                                                : "nvlink";
   NcclEfficiencyRow result;
   for (const NcclEfficiencyRow& row : tables.efficiency) {
     const bool applies = matches(row.architecture, architecture(query.compute_capability)) &&
@@ -44,19 +46,22 @@ CostSteps steps_of(const CostQuery& query) {
   switch (query.algorithm) {
     case CollectiveAlgorithm::kRing: {
       const double between = group.nodes > 1 ? rounds * (group.nodes - 1) : 0;
-      return {rounds * (group.ranks - 1) - between, between};
+      return {rounds * (group.ranks - 1) - between, between, between};
     }
-    case CollectiveAlgorithm::kTree: return {2.0 * (group.local_ranks - 1), 2 * levels};
-    case CollectiveAlgorithm::kNvls: return {1, 0};
-    case CollectiveAlgorithm::kNvlsTree: return {1, 2 * levels};
-    case CollectiveAlgorithm::kPat:
-      return {0, std::ceil(std::log2(static_cast<double>(group.nodes)))};
+    case CollectiveAlgorithm::kTree: return {2.0 * (group.local_ranks - 1), 2 * levels, 2 * levels};
+    case CollectiveAlgorithm::kNvls: return {1, 0, 0};
+    case CollectiveAlgorithm::kNvlsTree: return {1, 2 * levels, 2 * levels};
+    case CollectiveAlgorithm::kPat: {
+      const double phases = std::ceil(std::log2(static_cast<double>(group.nodes)));
+      return {0, phases, phases};
+    }
     default: break;
   }
   if (query.kind != CollectiveKind::kAllToAll)
-    return group.nodes > 1 ? CostSteps{0, 1} : CostSteps{1, 0};
-  return {static_cast<double>(group.local_ranks - 1),
-          static_cast<double>(group.ranks - group.local_ranks)};
+    return group.nodes > 1 ? CostSteps{0, 1, 1} : CostSteps{1, 0, 0};
+  // Each peer costs its GPU and its proxy thread a moment; their messages travel side by side.
+  const double remote = group.ranks - group.local_ranks;
+  return {group.local_ranks - 1.0, remote, std::ceil(remote / std::max(1, query.peers_in_flight))};
 }
 
 double bus_factor(CollectiveKind kind, int ranks) {

@@ -15,16 +15,19 @@ struct CostQuery {
   int compute_capability = 90;
   bool nvlink = true;
   NcclGroup group;
+  int peers_in_flight = 1;  // sends to other nodes that an all-to-all has under way at a time
 };
 
 /// The last row that matches. @pre the tables have a row that matches all (load_nccl_tables does
 /// not check).
 [[nodiscard]] NcclEfficiencyRow efficiency_of(const NcclTables& tables, const CostQuery& query);
 
-/// Hops in a row that a call cannot avoid, inside nodes and between them.
+/// Hops in a row that a call cannot avoid, inside nodes and between them; of those between them
+/// `paths` wait for cables and switches one after the other.
 struct CostSteps {
   double inside = 0;
   double between = 0;
+  double paths = 0;
 };
 [[nodiscard]] CostSteps steps_of(const CostQuery& query);
 

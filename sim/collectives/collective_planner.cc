@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "sim/collectives/chunk_schedule.h"
@@ -27,8 +29,15 @@ double wire_overhead(CollectiveProtocol protocol) {
   return 1.0;
 }
 
-/// Largest message per channel that goes by LL between GPUs of one node.
-constexpr double kPeerLlBytes = 16384;
+/// Values of a row of tuning.csv that is no part of NCCL's estimates.
+std::array<double, 3> constants(const NcclTables& tables, int minor, std::string_view table,
+                                std::string_view row) {
+  for (const NcclTuningRow& found : tables.tuning) {
+    if (found.table == table && found.row == row && found.releases.holds(minor))
+      return found.values;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -46,9 +55,16 @@ struct CollectivePlanner::Impl {
                                               const NcclGraphs& graphs) const;
   [[nodiscard]] CostQuery cost_query(CollectiveKind kind, const CollectiveChoice& choice,
                                      const NcclGroup& group) const {
-    return {kind, choice.algorithm, choice.protocol, machine.compute_capability, machine.nvlink,
-            group};
+    const double per_channel = constants(tables, settings.version_minor, "p2p_batch", "")[0];
+    return {kind,
+            choice.algorithm,
+            choice.protocol,
+            machine.compute_capability,
+            machine.nvlink,
+            group,
+            std::max(1, static_cast<int>(per_channel) * choice.max_channels)};
   }
+  [[nodiscard]] bool sends_by_ll(double message, int channels_per_peer) const;
   void add_usage(UsageBuilder& builder, CollectiveKind kind, const CollectiveChoice& choice,
                  const NcclGroup& group) const;
   [[nodiscard]] int most_rings(const NcclGroup& group) const;
@@ -95,6 +111,16 @@ CollectiveChoice CollectivePlanner::Impl::choose(CollectiveKind kind, double byt
   return choice;
 }
 
+/// LL up to a size per channel that the message is cut into. Newer GPUs and releases count only the
+/// channels that the message fills with whole parts, which makes the size one for all.
+bool CollectivePlanner::Impl::sends_by_ll(double message, int channels_per_peer) const {
+  const auto [least, part, unused] = constants(tables, settings.version_minor, "p2p_ll",
+                                               architecture_row(machine.compute_capability));
+  const double channels =
+      part > 0 ? std::min<double>(channels_per_peer, std::ceil(message / part)) : channels_per_peer;
+  return message <= least * channels;
+}
+
 /// NCCL has no estimate for sends and receives; ours stands for it.
 CollectiveChoice CollectivePlanner::Impl::peer_to_peer(CollectiveKind kind, double bytes,
                                                        const NcclGroup& group,
@@ -104,7 +130,7 @@ CollectiveChoice CollectivePlanner::Impl::peer_to_peer(CollectiveKind kind, doub
   const int peers = kind == CollectiveKind::kAllToAll ? group.ranks - 1 : 1;
   const double message = kind == CollectiveKind::kAllToAll ? bytes / group.ranks : bytes;
   const int per_peer = std::max(1, graphs.p2p_channels_per_peer);
-  const bool small = group.nodes == 1 && message <= kPeerLlBytes * per_peer;
+  const bool small = group.nodes == 1 && sends_by_ll(message, per_peer);
   choice.protocol = small ? CollectiveProtocol::kLl : CollectiveProtocol::kSimple;
   choice.max_channels = std::min(graphs.p2p_channels, peers * per_peer);
   choice.channels = choice.max_channels;
@@ -217,7 +243,7 @@ LoweredCollective CollectivePlanner::lower(CollectiveKind kind, Bytes size,
   const CostSteps steps = steps_of(query);
   lowered.latency = duration_from_seconds(
       (row.launch_us + steps.inside * row.hop_us + steps.between * row.network_hop_us) * 1e-6 +
-      steps.between * to_seconds(builder.network_latency()));
+      steps.paths * to_seconds(builder.network_latency()));
   lowered.rate_cap =
       DataRate::from_bytes_per_second(impl_->limit(lowered, row, bus_factor(kind, n) * overhead));
   return lowered;

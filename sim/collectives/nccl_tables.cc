@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "sim/collectives/csv_rows.h"
+#include "sim/document/csv_rows.h"
 
 namespace foretrain {
 namespace {
@@ -69,7 +69,7 @@ void read_tuning(const std::string& dir, NcclTables& tables, Diagnostics& proble
   for (const auto& row : reader.rows()) {
     reader.choice(row, "table",
                   {"base", "nvlink", "pci", "net", "ll_max", "ring_ll128", "tree_ll128", "tree",
-                   "nvls_tree", "nvls_efficiency", "overhead"});
+                   "nvls_tree", "nvls_efficiency", "overhead", "p2p_ll", "p2p_batch"});
     tables.tuning.push_back(
         {reader.text(row, "table"),
          reader.text(row, "row"),

@@ -9,6 +9,8 @@
 #include <map>
 #include <utility>
 
+#include "sim/document/csv_rows.h"
+
 namespace foretrain {
 namespace {
 
@@ -16,26 +18,6 @@ struct CsvRow {
   int line = 0;
   std::vector<std::string> cells;
 };
-
-/// RFC 4180 without line breaks inside quotes: one row a line. Empty lines are skipped.
-std::vector<std::string> split_csv(const std::string& line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"') {
-      cells.back() += '"';
-      ++i;
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.emplace_back();
-    } else if (c != '\r') {
-      cells.back() += c;
-    }
-  }
-  return cells;
-}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -249,7 +231,7 @@ Result<std::vector<CsvRow>> read_rows(const std::string& path) {
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) {
     if (line.empty() || line == "\r") continue;
-    rows.push_back(CsvRow{number, split_csv(line)});
+    rows.push_back(CsvRow{number, split_csv_line(line)});
   }
   if (rows.empty()) return fail(SourceLocation{path, 0, 0}, {}, "has no header line");
   return rows;

@@ -16,8 +16,8 @@
 
 #include "sim/collectives/collective.h"
 #include "sim/collectives/collective_cost.h"
-#include "sim/collectives/csv_rows.h"
 #include "sim/core/unit_parser.h"
+#include "sim/document/csv_rows.h"
 #include "sim/run/machine_build.h"
 #include "sim/scenario/scenario.h"
 #include "tools/foretrain/collective_arguments.h"

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <utility>
 
-#include "sim/collectives/csv_rows.h"
+#include "sim/document/csv_rows.h"
 #include "sim/core/unit_parser.h"
 
 namespace foretrain {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sim/collectives/collective_cost.h"
-#include "sim/collectives/csv_rows.h"
+#include "sim/document/csv_rows.h"
 #include "tests/unit/collectives/machines.h"
 
 namespace foretrain {

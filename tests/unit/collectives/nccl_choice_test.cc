@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "sim/collectives/csv_rows.h"
 #include "sim/collectives/nccl_graphs.h"
 #include "sim/collectives/nccl_tuning.h"
+#include "sim/document/csv_rows.h"
 #include "tests/unit/collectives/machines.h"
 
 namespace foretrain {

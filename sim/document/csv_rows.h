@@ -1,4 +1,4 @@
-// Rows of a small CSV table with comment lines (#) and a header: how the NCCL tables are stored.
+// CSV: one line, and a small table with comment lines (#) and a header.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ class CsvRows {
   std::vector<Row> rows_;
 };
 
-/// Cells of one line.
+/// Cells of one line: RFC 4180 without line breaks inside quotes; a carriage return is dropped.
 [[nodiscard]] std::vector<std::string> split_csv_line(const std::string& line);
 /// The number that is all of `text`, if it is one.
 [[nodiscard]] std::optional<double> parse_plain_number(const std::string& text);

@@ -1,4 +1,4 @@
-#include "sim/collectives/csv_rows.h"
+#include "sim/document/csv_rows.h"
 
 #include <fmt/format.h>
 
