@@ -12,8 +12,8 @@
 #include <sstream>
 #include <utility>
 
-#include "sim/document/csv_rows.h"
 #include "sim/core/unit_parser.h"
+#include "sim/document/csv_rows.h"
 
 namespace foretrain {
 namespace {

@@ -68,10 +68,11 @@ TEST_F(BrokenCatalog, ReportsUnknownMissingAndUnitlessTogether) {
 }
 
 TEST_F(BrokenCatalog, GivesThePlaceOfEachProblem) {
-  write("switches", "switches:\n  tiny:\n    description: x\n    ports: many\n"
-                    "    port_bandwidth: 100 Gbit/s\n    latency: 90 ns\n"
-                    "    transport: infiniband\n"
-                    "    source: {title: t, url: \"https://x\", date: 2026-13-01}\n");
+  write("switches",
+        "switches:\n  tiny:\n    description: x\n    ports: many\n"
+        "    port_bandwidth: 100 Gbit/s\n    latency: 90 ns\n"
+        "    transport: infiniband\n"
+        "    source: {title: t, url: \"https://x\", date: 2026-13-01}\n");
   const std::string text = problems();
   expect_all(text, {"switches.yaml:4:12: error: switches.tiny.ports: must be a whole number",
                     "switches.yaml:8:", "switches.tiny.source.date: must be a date"});
@@ -87,14 +88,15 @@ TEST_F(BrokenCatalog, NodesMustNameKnownParts) {
 TEST_F(BrokenCatalog, NvlinkNeedsLinksAndBandwidth) {
   edit("gpus", "nvlink_links: 6", "nvlink_links: 0");
   edit("nodes", "interconnect: pcie", "interconnect: nvswitch");
-  expect_all(problems(), {"NVLink links and NVLink bandwidth must go together",
-                          "\"l40s\" has no NVLink"});
+  expect_all(problems(),
+             {"NVLink links and NVLink bandwidth must go together", "\"l40s\" has no NVLink"});
 }
 
 TEST_F(BrokenCatalog, ASourceIsNotOptional) {
-  write("nics", "nics:\n  n:\n    description: x\n    bandwidth: 100 Gbit/s\n"
-                "    transport: infiniband\n    latency: 1 us\n    payload_efficiency: 99 %\n"
-                "    sources:\n      speed: {title: t, date: 2026-12-01}\n");
+  write("nics",
+        "nics:\n  n:\n    description: x\n    bandwidth: 100 Gbit/s\n"
+        "    transport: infiniband\n    latency: 1 us\n    payload_efficiency: 99 %\n"
+        "    sources:\n      speed: {title: t, date: 2026-12-01}\n");
   expect_all(problems(), {"nics.n: key \"source\" is missing",
                           "nics.n.sources.speed: is no key of this entry"});
 }

@@ -21,17 +21,18 @@ const HardwareCatalog& shipped() {
 }
 
 TEST(HardwareCatalog, HasThePromisedNames) {
-  for (const char* name :
-       {"v100-16", "v100-32", "a100-40", "a100-80", "h100-sxm", "h100-pcie", "h100-nvl",
-        "h200-sxm", "h800-sxm", "h20", "b200", "b300", "gb200", "gb300", "l40s", "a800-80",
-        "h100-96-hbm2e", "h200-nvl", "a100-80-pcie", "l4"}) {
+  for (const char* name : {"v100-16",   "v100-32",       "a100-40",  "a100-80",      "h100-sxm",
+                           "h100-pcie", "h100-nvl",      "h200-sxm", "h800-sxm",     "h20",
+                           "b200",      "b300",          "gb200",    "gb300",        "l40s",
+                           "a800-80",   "h100-96-hbm2e", "h200-nvl", "a100-80-pcie", "l4"}) {
     EXPECT_NE(shipped().gpu(name), nullptr) << name;
   }
   for (const char* name :
-       {"dgx-1v", "dgx-2", "dgx-a100-40g", "dgx-a100", "dgx-h100", "hgx-h200", "hgx-h800",
-        "dgx-b200", "dgx-b300", "gb200-nvl72", "gb300-nvl72", "aws-p4d", "aws-p4de", "aws-p5",
-        "aws-p5en", "aws-p6-b200", "azure-ndv4", "azure-ndv5", "gcp-a3-mega", "gcp-a3-ultra",
-        "gcp-a4", "l40s-pcie-8", "h100-pcie-8", "a100-pcie-4", "hgx-a100-4", "hgx-h20"}) {
+       {"dgx-1v",      "dgx-2",        "dgx-a100-40g", "dgx-a100",    "dgx-h100",    "hgx-h200",
+        "hgx-h800",    "dgx-b200",     "dgx-b300",     "gb200-nvl72", "gb300-nvl72", "aws-p4d",
+        "aws-p4de",    "aws-p5",       "aws-p5en",     "aws-p6-b200", "azure-ndv4",  "azure-ndv5",
+        "gcp-a3-mega", "gcp-a3-ultra", "gcp-a4",       "l40s-pcie-8", "h100-pcie-8", "a100-pcie-4",
+        "hgx-a100-4",  "hgx-h20"}) {
     EXPECT_NE(shipped().node(name), nullptr) << name;
   }
   for (const char* name : {"cx7-400g", "cx8-800g", "cx6-200g", "edr-100g", "roce-400g", "efa-100g",
@@ -48,9 +49,9 @@ TEST(HardwareCatalog, HasThePromisedNames) {
 // Dense peaks as papers use them for MFU: A100 312, H100 989.4 and 1978.9 at FP8, H200 the same.
 TEST(HardwareCatalog, QuotesDensePeaks) {
   const std::map<std::string, double> bf16{
-      {"a100-40", 312},   {"a100-80", 312},    {"h100-sxm", 989.4}, {"h100-pcie", 756},
+      {"a100-40", 312},    {"a100-80", 312},    {"h100-sxm", 989.4}, {"h100-pcie", 756},
       {"h200-sxm", 989.4}, {"h100-nvl", 835.5}, {"b200", 2250},      {"gb200", 2500},
-      {"l40s", 362.05},   {"h20", 148},        {"v100-32", 0}};
+      {"l40s", 362.05},    {"h20", 148},        {"v100-32", 0}};
   for (const auto& [name, teraflops_per_s] : bf16) {
     EXPECT_DOUBLE_EQ(shipped().gpu(name)->peak_bf16.value(), teraflops_per_s * 1e12) << name;
   }
@@ -103,10 +104,9 @@ TEST(HardwareCatalog, FormatsFollowTheComputeCapability) {
 
 // Boxes as their makers sell them: 8 x 400 Gbit/s is 3.2 Tbit/s, 32 x 100 the same.
 TEST(HardwareCatalog, NodesHaveTheirPublishedNetworks) {
-  const std::map<std::string, double> terabits{{"dgx-h100", 3.2},   {"aws-p5", 3.2},
-                                               {"aws-p5en", 3.2},   {"aws-p4d", 0.4},
-                                               {"azure-ndv4", 1.6}, {"gcp-a3-mega", 1.6},
-                                               {"dgx-1v", 0.4},     {"dgx-b300", 6.4}};
+  const std::map<std::string, double> terabits{
+      {"dgx-h100", 3.2},   {"aws-p5", 3.2},      {"aws-p5en", 3.2}, {"aws-p4d", 0.4},
+      {"azure-ndv4", 1.6}, {"gcp-a3-mega", 1.6}, {"dgx-1v", 0.4},   {"dgx-b300", 6.4}};
   for (const auto& [name, total] : terabits) {
     const NodeSpec& node = *shipped().node(name);
     EXPECT_DOUBLE_EQ(node.nic.bandwidth.bits_per_second() * node.nics, total * 1e12) << name;

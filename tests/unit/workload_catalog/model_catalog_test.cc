@@ -22,9 +22,12 @@ std::vector<std::map<std::string, std::string>> raw_rows() {
     std::vector<std::string> cells(1);
     bool quoted = false;
     for (const char c : line) {
-      if (c == '"') quoted = !quoted;
-      else if (c == ',' && !quoted) cells.emplace_back();
-      else cells.back() += c;
+      if (c == '"')
+        quoted = !quoted;
+      else if (c == ',' && !quoted)
+        cells.emplace_back();
+      else
+        cells.back() += c;
     }
     lines.push_back(cells);
   }
@@ -72,10 +75,10 @@ TEST(ModelCatalog, CountsEveryShippedModelExactly) {
 TEST(ModelCatalog, AgreesWithModelCards) {
   const ModelCatalog catalog = shipped();
   const std::map<std::string, std::int64_t> cards{
-      {"gpt-2-124m", 124'439'808},      {"llama-3-8b", 8'030'261'248},
-      {"llama-3-70b", 70'553'706'496},  {"mixtral-8x7b", 46'702'792'704},
-      {"qwen2.5-7b", 7'615'616'512},    {"deepseek-v3", 671'026'419'200},
-      {"bloom-176b", 176'247'271'424},  {"llama-3-405b", 405'853'388'800}};
+      {"gpt-2-124m", 124'439'808},     {"llama-3-8b", 8'030'261'248},
+      {"llama-3-70b", 70'553'706'496}, {"mixtral-8x7b", 46'702'792'704},
+      {"qwen2.5-7b", 7'615'616'512},   {"deepseek-v3", 671'026'419'200},
+      {"bloom-176b", 176'247'271'424}, {"llama-3-405b", 405'853'388'800}};
   for (const auto& [name, parameters] : cards) {
     const CatalogModel* model = catalog.find(name);
     ASSERT_NE(model, nullptr) << name;
@@ -131,8 +134,7 @@ TEST_F(BrokenModelList, ReportsAllProblemsWithTheirLines) {
   std::string wrong_number = row_, wrong_word = row_;
   wrong_number.replace(wrong_number.find(",12,768,"), 8, ",twelve,768,");
   wrong_word.replace(wrong_word.find("gelu"), 4, "jelu");
-  const auto problems =
-      load(header_ + "\n" + wrong_number + "\n" + wrong_word + "\nshort,row\n");
+  const auto problems = load(header_ + "\n" + wrong_number + "\n" + wrong_word + "\nshort,row\n");
   const std::string text = to_string(problems);
   EXPECT_NE(text.find("must be a whole number, not \"twelve\""), std::string::npos) << text;
   EXPECT_NE(text.find("unknown value \"jelu\""), std::string::npos) << text;

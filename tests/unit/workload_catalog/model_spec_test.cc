@@ -15,10 +15,17 @@ ModelSpec deepseek_v3() {
   model.head_dim = 192;
   model.ffn_hidden = 18432;
   model.vocab = 129280;
-  model.moe = MoeSpec{.experts = 256, .top_k = 8, .shared_experts = 1, .expert_ffn_hidden = 2048,
-                      .first_dense_layers = 3, .router_bias = true};
-  model.mla = MlaSpec{.q_lora_rank = 1536, .kv_lora_rank = 512, .qk_nope_head_dim = 128,
-                      .qk_rope_head_dim = 64, .v_head_dim = 128};
+  model.moe = MoeSpec{.experts = 256,
+                      .top_k = 8,
+                      .shared_experts = 1,
+                      .expert_ffn_hidden = 2048,
+                      .first_dense_layers = 3,
+                      .router_bias = true};
+  model.mla = MlaSpec{.q_lora_rank = 1536,
+                      .kv_lora_rank = 512,
+                      .qk_nope_head_dim = 128,
+                      .qk_rope_head_dim = 64,
+                      .v_head_dim = 128};
   return model;
 }
 
