@@ -149,7 +149,7 @@ double final_norm_bytes(const TrainingJob& job) {
 
 double bytes_per_logit(const TrainingJob& job) {
   if (activation_style(job) == ActivationStyle::kMegatron) return 6;
-  return job.options.fused_kernels ? 7 : 12;
+  return job.options.fused_kernels || job.options.fused_loss ? 7 : 12;
 }
 
 }  // namespace foretrain

@@ -279,8 +279,8 @@ int communicators(const TrainingJob& job) {
 
 MemoryFootprint footprint_of(const Moment& moment, const TrainingJob& job, const GpuSpec& gpu,
                              const MemoryAssumptions& assumptions) {
-  const double factor = job.recompute == RecomputeMode::kNone ? assumptions.fragmentation
-                                                              : assumptions.fragmentation_recompute;
+  const double factor = job.recompute == RecomputeMode::kFull ? assumptions.fragmentation_recompute
+                                                              : assumptions.fragmentation;
   const double nccl = assumptions.nccl_per_communicator.as_double() * communicators(job);
   const std::vector<std::pair<const char*, double>> items{
       {"weights", moment.weights},

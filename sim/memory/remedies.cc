@@ -143,7 +143,7 @@ std::optional<MemoryRemedy> remedy(const TrainingJob& job, std::string text, con
                                    const MemoryAssumptions& assumptions) {
   if (!check_job_layout(job).empty()) return std::nullopt;
   const MemoryFootprint footprint = memory_footprint(job, gpu, assumptions);
-  if (!footprint.fits()) return std::nullopt;
+  if (footprint.peak > footprint.limit) return std::nullopt;  // tight is no advice
   return MemoryRemedy{std::move(text), job, footprint.peak};
 }
 

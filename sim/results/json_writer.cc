@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/workload/shapes.h"
+
 namespace foretrain {
 namespace {
 
@@ -50,7 +52,7 @@ Json parallel_json(const RunReport& r) {
   json["expert"] = plan.expert;
   json["data"] = plan.data;
   json["virtual_stages"] = plan.virtual_stages;
-  json["sequence_parallel"] = plan.sequence_parallel;
+  json["sequence_parallel"] = is_sequence_parallel(r.job);
   json["accumulation"] = r.accumulation;
   json["micro_batch"] = r.job.micro_batch;
   json["global_batch"] = r.job.global_batch;
@@ -73,6 +75,7 @@ Json memory_json(const RunReport& r) {
   json["limit_bytes"] = r.memory.limit.count();
   json["margin_bytes"] = (r.memory.limit - r.memory.peak).count();
   json["fits"] = r.memory.fits();
+  json["tight"] = r.memory.is_tight();
   json["pipeline_rank"] = r.memory.pipeline_rank;
   json["phase"] = r.memory.phase;
   Json items = Json::object();

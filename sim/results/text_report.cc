@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/core/unit_parser.h"
+#include "sim/workload/shapes.h"
 
 namespace foretrain {
 
@@ -68,7 +69,7 @@ class TextReport {
     out_ += "\n";
     const ParallelPlan& plan = r_.job.parallel;
     std::string degrees = fmt::format("tensor {}", plan.tensor);
-    if (plan.sequence_parallel) degrees += " +sequence";
+    if (is_sequence_parallel(r_.job)) degrees += " +sequence";
     if (plan.context > 1) degrees += fmt::format(" × context {}", plan.context);
     degrees += fmt::format(" × pipeline {}", plan.pipeline);
     if (plan.virtual_stages > 1) degrees += fmt::format(" (virtual {})", plan.virtual_stages);
@@ -160,10 +161,15 @@ class TextReport {
                           limit > 0 ? item.size.as_double() / limit * 100 : 0);
     }
     const std::string margin =
-        m.fits() ? fmt::format("{} free", format_bytes(m.limit - m.peak))
-                 : paint("31", fmt::format("{} too much", format_bytes(m.peak - m.limit)));
+        m.peak <= m.limit ? fmt::format("{} free", format_bytes(m.limit - m.peak))
+                          : paint(m.fits() ? "33" : "31",
+                                  fmt::format("{} too much", format_bytes(m.peak - m.limit)));
     out_ += fmt::format("  {:<25} {:>11}  of {}, {}\n", "peak", format_bytes(m.peak),
                         format_bytes(m.limit), margin);
+    if (m.is_tight()) {
+      out_ += fmt::format("  tight: {} without fragmentation fits; usual fragmentation does not\n",
+                          format_bytes(m.allocated()));
+    }
     if (m.fits()) return;
     if (r_.remedies.empty()) {
       out_ += "  no single or double change of this plan fits on this number of GPUs\n";

@@ -76,20 +76,14 @@ void check_shape(const NodeReader& job, const TrainingJob& decoded) {
                     decoded.sequence_length),
         fmt::format("at most {} tokens a micro-batch", kMostTokensPerMicroBatch));
   }
-  const int tensor = decoded.parallel.tensor;
-  if (decoded.options.vocab_multiple == 1 && model.vocab % tensor != 0) {
-    job.map("parallel")
-        .error("tensor",
-               fmt::format("{} does not divide the vocabulary of {}, which is not padded", tensor,
-                           model.vocab),
-               "options: {vocab_multiple: 128}");
-  }
-  const std::int64_t stage =
-      (model.layers + decoded.parallel.pipeline - 1) / decoded.parallel.pipeline;
-  if (decoded.recompute_full_layers > stage) {
+  const std::int64_t chunks =
+      std::int64_t{decoded.parallel.pipeline} * decoded.parallel.virtual_stages;
+  const std::int64_t most = (model.layers + chunks - 1) / chunks;
+  if (decoded.recompute_full_layers > most) {
     job.map("recompute")
         .error("full_layers",
-               fmt::format("{} layers, but a stage has {}", decoded.recompute_full_layers, stage),
+               fmt::format("{} layers, but a {} has {}", decoded.recompute_full_layers,
+                           decoded.parallel.virtual_stages > 1 ? "virtual stage" : "stage", most),
                "recompute: full");
   }
   if (model.positions == Positions::kLearned &&
@@ -107,7 +101,8 @@ void check_shape(const NodeReader& job, const TrainingJob& decoded) {
 std::string job_hint(const Diagnostic& problem, const TrainingJob& job) {
   const ParallelPlan& plan = job.parallel;
   const auto is = [&](const char* path) { return problem.path == path; };
-  if (is("job.parallel.tensor")) return "possible here: " + legal_tensor_degrees(job);
+  if (is("job.parallel.tensor") && problem.hint.empty())
+    return "possible here: " + legal_tensor_degrees(job);
   if (is("job.parallel.context")) {
     return "nearest sequence_length: " +
            nearest_multiples(job.sequence_length, std::int64_t{2} * plan.context);

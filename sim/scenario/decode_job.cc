@@ -58,9 +58,9 @@ void decode_parallel(const NodeReader& job, const FrameworkPreset& preset, int g
       plan.data = static_cast<int>(gpus / model_ranks);
     }
   }
-  plan.sequence_parallel = preset.sequence_parallel && plan.tensor > 1;
+  plan.sequence_parallel = preset.sequence_parallel;
   if (const auto sequence = parallel.boolean("sequence_parallel")) {
-    plan.sequence_parallel = *sequence && plan.tensor > 1;
+    plan.sequence_parallel = *sequence;
     if (*sequence && plan.tensor == 1 && parallel.child("tensor") == nullptr) {
       parallel.warn("sequence_parallel", "has no effect without tensor parallelism");
     }
@@ -92,6 +92,7 @@ void decode_options(const NodeReader& job, FrameworkOptions& o) {
   boolean("overlap_p2p", o.overlap_p2p);
   boolean("tensor_overlap", o.tensor_overlap);
   boolean("fused_kernels", o.fused_kernels);
+  boolean("fused_loss", o.fused_loss);
   boolean("compiled", o.compiled);
   boolean("optimizer_fused", o.optimizer_fused);
   const auto bytes = [&](const char* key, int& target) {
@@ -158,6 +159,13 @@ void decode_optimizer(const NodeReader& job, const FrameworkPreset& preset, Trai
   out.sharding = preset.sharding;
   if (const auto shard = optimizer.choice("shard"))
     out.sharding = parse_sharding(*shard).value_or(preset.sharding);
+  if (out.sharding == Sharding::kGradients && out.parallel.pipeline > 1 &&
+      preset.framework != Framework::kTorchTitan && preset.framework != Framework::kFsdp2) {
+    // Micro-batches of a pipeline add to whole gradients, which are reduced once.
+    out.sharding = Sharding::kOptimizer;
+    optimizer.warn("shard", "gradients stay whole until a pipeline's last micro-batch",
+                   "computed as shard: optimizer");
+  }
   const std::int64_t ranks = static_cast<std::int64_t>(out.parallel.data) * out.parallel.context;
   if (const auto group = optimizer.integer("shard_group", 1, 1 << 20)) {
     if (out.sharding == Sharding::kNone) {

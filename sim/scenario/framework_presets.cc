@@ -104,6 +104,7 @@ FrameworkPreset read_preset(const std::string& name, const DocumentNode& entry,
   reader.boolean("overlap_p2p", o.overlap_p2p);
   reader.boolean("tensor_overlap", o.tensor_overlap);
   reader.boolean("fused_kernels", o.fused_kernels);
+  reader.boolean("fused_loss", o.fused_loss);
   reader.boolean("compiled", o.compiled);
   reader.boolean("optimizer_fused", o.optimizer_fused);
   reader.integer("gradient_bytes", o.gradient_bytes);

@@ -113,7 +113,7 @@ ForwardBackward embedding_program(const TrainingJob& job) {
 
 ForwardBackward head_program(const TrainingJob& job) {
   const LocalShapes shapes = local_shapes(job);
-  const bool fused = is_elementwise_fused(job);
+  const bool fused = is_elementwise_fused(job) || job.options.fused_loss;
   const double region = static_cast<double>(shapes.region_tokens * shapes.hidden);
   const double logits = static_cast<double>(shapes.tokens * shapes.vocab_width);
   const LinearLayer head{"head", {shapes.vocab_width}, shapes.hidden, base_type(job), false};

@@ -50,6 +50,12 @@ class Rules {
                fmt::format("{} does not divide the model's {} of {}", t, name, size));
       }
     }
+    if (job_.options.vocab_multiple == 1 && model_.vocab % t != 0) {
+      report("job.parallel.tensor",
+             fmt::format("{} does not divide the vocabulary of {}, which is not padded", t,
+                         model_.vocab),
+             "options: {vocab_multiple: 128}");
+    }
     if (model_.kv_heads > 0 && model_.kv_heads % t != 0 && t % model_.kv_heads != 0) {
       report("job.parallel.tensor",
              fmt::format("{} and the model's kv_heads of {} do not divide each other", t,
@@ -66,7 +72,7 @@ class Rules {
                          plan_.context));
     }
     const std::int64_t cuts = static_cast<std::int64_t>(plan_.tensor) * plan_.context;
-    if (plan_.sequence_parallel && s % cuts != 0) {
+    if (plan_.sequence_parallel && plan_.tensor > 1 && s % cuts != 0) {
       report("job.parallel.sequence_parallel",
              fmt::format("sequence_length {} does not divide by tensor x context = {}", s, cuts));
     }
@@ -107,9 +113,9 @@ class Rules {
       report("job.optimizer.shard_group",
              fmt::format("{} does not divide data x context = {}", job_.shard_group, ranks));
     }
-    const bool gradients =
+    const bool more =
         job_.sharding == Sharding::kGradients || job_.sharding == Sharding::kParameters;
-    if (gradients && plan_.pipeline > 1 && job_.framework != Framework::kTorchTitan) {
+    if (more && plan_.pipeline > 1 && job_.framework != Framework::kTorchTitan) {
       report("job.optimizer.shard", "gradients and parameters cannot be sharded with a pipeline",
              "use shard: optimizer, or framework: torchtitan");
     }

@@ -12,7 +12,7 @@ namespace foretrain {
 /// Degrees; their product tensor * pipeline * context * data is the world size (expert cuts data).
 struct ParallelPlan {
   int tensor = 1, pipeline = 1, context = 1, expert = 1, data = 1, virtual_stages = 1;
-  bool sequence_parallel = false;
+  bool sequence_parallel = false;  // wherever tensor > 1
   [[nodiscard]] int world_size() const { return tensor * pipeline * context * data; }
 };
 
@@ -37,6 +37,7 @@ struct FrameworkOptions {
   bool overlap_p2p = false;          // pipeline sends beside compute (interleaved)
   bool tensor_overlap = false;       // TE userbuffers: TP collectives pipelined with GEMMs
   bool fused_kernels = true;         // fused norms, activations, cross entropy, rotary
+  bool fused_loss = false;           // fused cross entropy even where other kernels are not fused
   bool compiled = false;             // torch.compile
   int gradient_bytes = 4;            // bytes per gradient element on the wire and in the buffer
   int parameter_gather_bytes = 2;
@@ -59,7 +60,7 @@ struct TrainingJob {
   Sharding sharding = Sharding::kNone;
   int shard_group = 0;  // 0: over all data-parallel ranks; else HSDP shard size
   RecomputeMode recompute = RecomputeMode::kNone;
-  int recompute_full_layers = 0;  // with kFull: 0 = every layer, n = the first n of each stage
+  int recompute_full_layers = 0;  // with kFull: 0 = every layer, n = the first n of each chunk
   AttentionKernel attention = AttentionKernel::kFlash;
   Framework framework = Framework::kNone;
   FrameworkOptions options;

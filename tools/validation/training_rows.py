@@ -89,12 +89,16 @@ def framework(row):
     zero = row["zero_stage"].lower()
     if "torchtitan" in text:
         return "torchtitan"
-    if "composer" in text or "maxtext" in text or "pax" in text or "fms" in text:
+    if "composer" in text:
+        return "composer"
+    if "maxtext" in text or "pax" in text or "fms" in text:
         return "fsdp2"
     if "megatron-deepspeed" in text or text.startswith("deepspeed"):
         return "deepspeed"
     if "fsdp" in zero and "megatron-fsdp" not in zero and "fsdp=0" not in zero:
         return "fsdp2"
+    if "nemo" in text or "megatron-bridge" in text:
+        return "nemo"
     return "megatron-lm"
 
 
@@ -110,7 +114,7 @@ def sharding(row, frame):
         return "optimizer"
     if zero == "none" or zero == "ddp":
         return "none"
-    return "optimizer" if frame == "megatron-lm" else "none"
+    return "optimizer" if frame in ("megatron-lm", "nemo") else "none"
 
 
 def quoted(text):
@@ -210,7 +214,7 @@ def scenario(row, name=None, within=35):
         lines.append("  attention: unfused")
     elif "flash1" in attention:
         lines.append("  attention: flash1")
-    elif "flash2" in attention or frame in ("fsdp2", "torchtitan"):
+    elif "flash2" in attention or frame in ("composer", "fsdp2", "torchtitan"):
         lines.append("  attention: flash2")
     elif "cudnn" in attention:
         lines.append("  attention: cudnn")

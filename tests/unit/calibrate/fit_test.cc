@@ -13,19 +13,22 @@
 #include "calibrate/held_out.h"
 #include "calibrate/kernel_tables.h"
 #include "calibrate/smooth_grid.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace foretrain {
 namespace {
 
 const std::string kRoot = FORETRAIN_SOURCE_DIR;
 
-std::string written(const std::string& text) {
-  const std::string path = ::testing::TempDir() + "calibrate_fit_test.csv";
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
+class KernelTables : public ::testing::Test {
+ protected:
+  std::string written(const std::string& text) const { return folder_.write("table.csv", text); }
 
-TEST(KernelTables, ReadsTheRowsOfOneGpu) {
+ private:
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(KernelTables, ReadsTheRowsOfOneGpu) {
   const auto samples = read_gemm_table(
       written(
           "gpu,x,gemm_dtype,m,n,k,latency_ms\nh100_sxm,1,bfloat16,2,3,4,0.5\nh100,1,fp8,1,1,1,9\n"),
@@ -36,7 +39,7 @@ TEST(KernelTables, ReadsTheRowsOfOneGpu) {
   EXPECT_DOUBLE_EQ(samples->front().seconds, 0.5e-3);
 }
 
-TEST(KernelTables, WrongCellsNameTheirLine) {
+TEST_F(KernelTables, WrongCellsNameTheirLine) {
   const auto wrong = read_gemm_table(
       written("gpu,gemm_dtype,m,n,k,latency_ms\na,bfloat16,2,3,4,0.5\na,bfloat16,2,x,4,0.5\n"),
       "a");

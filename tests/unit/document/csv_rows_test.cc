@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
+
+#include "tests/unit/temporary_folder.h"
 
 namespace foretrain {
 namespace {
@@ -19,20 +19,19 @@ TEST(CsvLine, SplitsAtCommasOutsideQuotes) {
 }
 
 TEST(CsvRows, SaysWhichLineHasTooFewCells) {
-  const std::string path = testing::TempDir() + "rows.csv";
-  std::ofstream{path} << "# comment\nname,size\nx,1\n\ny\n";
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("rows.csv", "# comment\nname,size\nx,1\n\ny\n");
   const auto rows = CsvRows::read(path, {"name", "weight"});
   ASSERT_FALSE(rows.has_value());
   ASSERT_EQ(rows.error().size(), 2U);
   EXPECT_EQ(rows.error()[0].location.line, 5);
   EXPECT_EQ(rows.error()[0].message, "has 1 cells, not 2");
   EXPECT_EQ(rows.error()[1].path, "weight");
-  std::remove(path.c_str());
 }
 
 TEST(CsvRows, ReadsNumbersOrSaysWhyNot) {
-  const std::string path = testing::TempDir() + "numbers.csv";
-  std::ofstream{path} << "value\n1.5\n\"\"\nnan\n";
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("numbers.csv", "value\n1.5\n\"\"\nnan\n");
   const auto rows = CsvRows::read(path, {"value"});
   ASSERT_TRUE(rows.has_value());
   ASSERT_EQ(rows->rows().size(), 3U);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/hardware/catalog.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace foretrain {
 namespace {
@@ -14,14 +15,10 @@ namespace {
 class BrokenCatalog : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    dir_ = ::testing::TempDir() + "foretrain-catalog-" + info->name();
-    std::filesystem::create_directories(dir_);
     for (const char* file : {"gpus", "nics", "switches", "nodes"}) {
       write(file, read(file));
     }
   }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
 
   static std::string read(const std::string& file) {
     std::ifstream stream{std::string{FORETRAIN_SOURCE_DIR "/scenarios/catalog/"} + file + ".yaml"};
@@ -47,7 +44,8 @@ class BrokenCatalog : public ::testing::Test {
     return catalog ? std::string{} : to_string(catalog.error());
   }
 
-  std::string dir_;
+  test::TemporaryFolder folder_;
+  std::string dir_ = folder_.path();
 };
 
 void expect_all(const std::string& text, const std::vector<std::string>& parts) {

@@ -330,9 +330,46 @@ TEST(WhatWouldFit, SingleChangesComeFirst) {
   job.global_batch = 16;
   const auto remedies = what_would_fit(job, h100(), 8, MemoryAssumptions{}, 5);
   ASSERT_GE(remedies.size(), 2u);
-  EXPECT_EQ(remedies[0].change, "job.recompute: full");
+  EXPECT_EQ(remedies[0].change, "job.recompute: selective");
+  EXPECT_EQ(remedies[1].change, "job.recompute: full");
   EXPECT_EQ(remedies[0].job.micro_batch, 2);
   EXPECT_EQ(what_would_fit(job, h100(), 8, MemoryAssumptions{}, 1).size(), 1u);
+}
+
+TEST(WhatWouldFit, ProposesNoTensorDegreeThatTheVocabularyRefuses) {
+  TrainingJob job = test::job_d();
+  job.model.vocab = 50257;  // odd: no degree above 1 divides it
+  job.options.vocab_multiple = 1;
+  job.micro_batch = 8;
+  job.global_batch = 64;
+  for (const MemoryRemedy& remedy : what_would_fit(job, h100(), 8, MemoryAssumptions{}, 50)) {
+    EXPECT_EQ(remedy.job.parallel.tensor, 1) << remedy.change;
+  }
+}
+
+TEST(MemoryFootprint, FragmentationDecidesBetweenTightAndFree) {
+  const TrainingJob job = test::job_d();
+  GpuSpec gpu = h100();
+  const MemoryFootprint roomy = memory_footprint(job, gpu, MemoryAssumptions{});
+  ASSERT_GT(roomy.fragmentation().count(), 1);
+  gpu.memory = roomy.peak;
+  EXPECT_FALSE(memory_footprint(job, gpu, MemoryAssumptions{}).is_tight());
+  gpu.memory = roomy.peak - Bytes{1};
+  EXPECT_TRUE(memory_footprint(job, gpu, MemoryAssumptions{}).is_tight());
+  gpu.memory = roomy.allocated();
+  EXPECT_TRUE(memory_footprint(job, gpu, MemoryAssumptions{}).fits());
+  gpu.memory = roomy.allocated() - Bytes{1};
+  EXPECT_FALSE(memory_footprint(job, gpu, MemoryAssumptions{}).fits());
+}
+
+TEST(MemoryFootprint, AFusedLossKeepsSevenBytesOfALogitInsteadOfTwelve) {
+  TrainingJob job = test::job_d();
+  job.framework = Framework::kFsdp2;
+  job.options.fused_kernels = false;
+  const double plain = bytes_per_logit(job);
+  job.options.fused_loss = true;
+  EXPECT_EQ(plain, 12);
+  EXPECT_EQ(bytes_per_logit(job), 7);
 }
 
 TEST(WhatWouldFit, NothingHelpsAModelFarTooLarge) {

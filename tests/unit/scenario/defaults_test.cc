@@ -60,12 +60,24 @@ TEST_F(Defaults, ModelFieldsFollowEachOther) {
 }
 
 TEST_F(Defaults, FrameworksBringTheirBooks) {
-  const Scenario megatron = good(job_text(4, "  framework: nemo\n  parallel: {tensor: 8}\n"));
+  const Scenario megatron =
+      good(job_text(4, "  framework: megatron-lm\n  parallel: {tensor: 8}\n"));
   EXPECT_EQ(megatron.job->framework, Framework::kMegatronLm);
   EXPECT_TRUE(megatron.job->parallel.sequence_parallel);
   EXPECT_EQ(megatron.job->sharding, Sharding::kNone);  // the distributed optimizer is asked for
   EXPECT_EQ(megatron.job->options.gradient_bytes, 4);
   EXPECT_EQ(megatron.job->options.vocab_multiple, 128);
+  const Scenario nemo = good(job_text(4, "  framework: nemo\n  parallel: {tensor: 8}\n"));
+  EXPECT_EQ(nemo.job->framework, Framework::kMegatronLm);
+  EXPECT_EQ(nemo.job->options.gradient_bytes, 2);
+  const Scenario stages = good(job_text(
+      4,
+      "  framework: megatron-lm\n  parallel: {tensor: 8, pipeline: 2}\n  optimizer: {shard: "
+      "gradients}\n"));
+  EXPECT_EQ(stages.job->sharding, Sharding::kOptimizer);
+  const Scenario composer = good(job_text(4, "  framework: llm-foundry\n"));
+  EXPECT_EQ(composer.job->framework, Framework::kFsdp2);
+  EXPECT_TRUE(composer.job->options.fused_loss);
   const Scenario fsdp = good(job_text(4, "  framework: fsdp\n"));
   EXPECT_EQ(fsdp.job->framework, Framework::kFsdp2);
   EXPECT_EQ(fsdp.job->sharding, Sharding::kParameters);

@@ -9,6 +9,8 @@
 #include <map>
 #include <sstream>
 
+#include "tests/unit/temporary_folder.h"
+
 namespace foretrain {
 namespace {
 
@@ -122,9 +124,9 @@ class BrokenModelList : public ::testing::Test {
     std::getline(stream, row_);
   }
   Diagnostics load(const std::string& text) {
-    const std::string dir = ::testing::TempDir();
-    std::ofstream{dir + "/models.csv"} << text;
-    auto catalog = ModelCatalog::load(dir);
+    const test::TemporaryFolder folder;
+    (void)folder.write("models.csv", text);
+    auto catalog = ModelCatalog::load(folder.path());
     return catalog ? Diagnostics{} : catalog.error();
   }
   std::string header_, row_;
