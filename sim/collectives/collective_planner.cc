@@ -114,8 +114,10 @@ CollectiveChoice CollectivePlanner::Impl::choose(CollectiveKind kind, double byt
 /// LL up to a size per channel that the message is cut into. Newer GPUs and releases count only the
 /// channels that the message fills with whole parts, which makes the size one for all.
 bool CollectivePlanner::Impl::sends_by_ll(double message, int channels_per_peer) const {
-  const auto [least, part, unused] = constants(tables, settings.version_minor, "p2p_ll",
+  const auto [usual, part, unused] = constants(tables, settings.version_minor, "p2p_ll",
                                                architecture_row(machine.compute_capability));
+  const auto set = nccl_integer(settings, "NCCL_P2P_LL_THRESHOLD");
+  const double least = set ? *set : usual;
   const double channels =
       part > 0 ? std::min<double>(channels_per_peer, std::ceil(message / part)) : channels_per_peer;
   return message <= least * channels;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -214,6 +215,57 @@ constexpr Variable kVariables[] = {
     {"NCCL_CROSS_CLIQUE"},
 };
 
+// Variables that the planner reads.
+constexpr const char* kModelled[] = {"NCCL_ALGO",
+                                     "NCCL_PROTO",
+                                     "NCCL_MIN_NCHANNELS",
+                                     "NCCL_MAX_NCHANNELS",
+                                     "NCCL_MIN_NRINGS",
+                                     "NCCL_MAX_NRINGS",
+                                     "NCCL_MIN_CTAS",
+                                     "NCCL_MAX_CTAS",
+                                     "NCCL_NVLS_NCHANNELS",
+                                     "NCCL_NTHREADS",
+                                     "NCCL_LL128_NTHREADS",
+                                     "NCCL_CROSS_NIC",
+                                     "NCCL_NVLS_ENABLE",
+                                     "NCCL_PAT_ENABLE",
+                                     "NCCL_NET_OVERHEAD",
+                                     "NCCL_NCHANNELS_PER_NET_PEER",
+                                     "NCCL_P2P_LL_THRESHOLD",
+                                     "NCCL_P2P_PER_CHANNEL_NET_BW",
+                                     "NCCL_MIN_P2P_NCHANNELS",
+                                     "NCCL_MAX_P2P_NCHANNELS"};
+
+// Beginnings of names that change what is printed, found or set up, and no time of a collective.
+constexpr const char* kWithoutEffectOnTime[] = {"NCCL_DEBUG",
+                                                "NCCL_TOPO_DUMP",
+                                                "NCCL_GRAPH_DUMP",
+                                                "NCCL_RAS_",
+                                                "NCCL_UID_",
+                                                "NCCL_OOB_",
+                                                "NCCL_COMM_ID",
+                                                "NCCL_HOSTID",
+                                                "NCCL_WARN_",
+                                                "NCCL_SET_THREAD_NAME",
+                                                "NCCL_CONF_FILE",
+                                                "NCCL_PROFILE",
+                                                "NCCL_CHECK",
+                                                "NCCL_IB_RETRY_",
+                                                "NCCL_IB_TIMEOUT",
+                                                "NCCL_IB_ASYNC_EVENTS",
+                                                "NCCL_IB_RETURN_ASYNC_EVENTS",
+                                                "NCCL_ENABLE_VERSION_CHECK"};
+
+bool is_modelled(std::string_view name) {
+  return std::find(std::begin(kModelled), std::end(kModelled), name) != std::end(kModelled);
+}
+
+bool is_without_effect_on_time(std::string_view name) {
+  return std::any_of(std::begin(kWithoutEffectOnTime), std::end(kWithoutEffectOnTime),
+                     [&](const char* begin) { return name.starts_with(begin); });
+}
+
 struct InventedName {
   const char* name;
   const char* meant;
@@ -295,7 +347,12 @@ const std::vector<std::string>& known_nccl_variables() {
 
 std::optional<Diagnostic> check_nccl_variable(const std::string& name, const std::string& value) {
   for (const Variable& variable : kVariables) {
-    if (name == variable.name) return check_value(variable, value);
+    if (name != variable.name) continue;
+    if (auto problem = check_value(variable, value)) return problem;
+    if (is_modelled(name) || is_without_effect_on_time(name)) return std::nullopt;
+    Diagnostic unmodelled = report(name, "is not modelled: it changes nothing of this result", "");
+    unmodelled.severity = Severity::kNote;
+    return unmodelled;
   }
   for (const InventedName& invented : kInvented) {
     if (name == invented.name) {

@@ -276,6 +276,13 @@ class Simulation {
                                      std::string{to_string(use.choice.algorithm)},
                                      std::string{to_string(use.choice.protocol)},
                                      use.choice.channels, use.seconds_alone});
+      if (use.choice.available) continue;
+      report_.findings.push_back(
+          {"nccl-refuses-call", "problem",
+           fmt::format("NCCL {} refuses this call: NCCL_ALGO or NCCL_PROTO leave it no algorithm",
+                       "2." + std::to_string(scenario_.nccl.version_minor)),
+           "timed as a ring: " + std::string{use.purpose}, "nccl", std::nullopt,
+           "foretrain collective … for the call in question"});
     }
   }
 

@@ -15,17 +15,24 @@ TEST(NcclVariables, KnownNamesAndValuesPass) {
       {"NCCL_ALGO", "allreduce:tree,ring;broadcast:ring"},
       {"NCCL_PROTO", "LL,Simple"},
       {"NCCL_IB_TIMEOUT", "22"},
-      {"NCCL_IB_HCA", "=mlx5_0:1"},
-      {"NCCL_NET", "IB"},
-      {"NCCL_P2P_LEVEL", "SYS"},
       {"NCCL_CROSS_NIC", "2"},
-      {"NCCL_BUFFSIZE", "8388608"},
       {"NCCL_NTHREADS", "256"},
       {"NCCL_DEBUG", "INFO"},
-      {"NCCL_SOCKET_IFNAME", "eth0"},
       {"NCCL_MIN_CTAS", "0x10"}};
   for (const auto& [name, value] : good)
     EXPECT_FALSE(check_nccl_variable(name, value)) << name << "=" << value;
+}
+
+TEST(NcclVariables, WhatIsNotModelledIsSaid) {
+  const std::pair<const char*, const char*> unmodelled[] = {
+      {"NCCL_IB_HCA", "=mlx5_0:1"}, {"NCCL_NET", "IB"},           {"NCCL_P2P_LEVEL", "SYS"},
+      {"NCCL_P2P_DISABLE", "1"},    {"NCCL_SHM_DISABLE", "1"},    {"NCCL_BUFFSIZE", "8388608"},
+      {"NCCL_IB_DISABLE", "1"},     {"NCCL_NET_GDR_LEVEL", "SYS"}};
+  for (const auto& [name, value] : unmodelled) {
+    const auto note = check_nccl_variable(name, value);
+    ASSERT_TRUE(note) << name;
+    EXPECT_EQ(note->severity, Severity::kNote) << name;
+  }
 }
 
 TEST(NcclVariables, WrongValuesAreReported) {
