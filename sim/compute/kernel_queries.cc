@@ -113,6 +113,9 @@ std::vector<Operator> attention_ops(const KernelQuery& query, FieldReader& read)
   op.query_length = op.key_length = read.needed(query.seq, "seq");
   op.heads = read.needed(query.heads, "heads");
   op.kv_heads = read.whole(query.kv_heads, "kv_heads", 1, op.heads);
+  if (op.kv_heads > 0 && op.heads % op.kv_heads != 0) {
+    read.complain(fmt::format("kv_heads {} does not divide the {} heads", op.kv_heads, op.heads));
+  }
   op.head_dim = read.needed(query.head_dim, "head_dim");
   op.window = read.whole(query.window, "window", 0, 0);
   op.causal = read.flag(query.causal, "causal", true);
@@ -235,6 +238,29 @@ std::string without_line_end(std::string line) {
 
 }  // namespace
 
+namespace {
+
+/// What the GPU has no units for: no rate of such a kernel exists.
+std::string lacking_units(const GpuSpec& gpu, const KernelQuery& query) {
+  const std::string& type = query.dtype;
+  const bool lacks =
+      query.op != "memory" && (((type.empty() || type == "bf16") && gpu.peak_bf16.value() <= 0) ||
+                               (type == "fp16" && gpu.peak_fp16.value() <= 0) ||
+                               (type.starts_with("fp8") && gpu.peak_fp8.value() <= 0) ||
+                               (type == "fp4" && gpu.peak_fp4.value() <= 0) ||
+                               (type == "tf32" && gpu.peak_tf32.value() <= 0));
+  if (lacks) {
+    return fmt::format("{} has no tensor cores for {}", gpu.name, type.empty() ? "bf16" : type);
+  }
+  if (query.op == "attention" && query.implementation == "flash3" &&
+      gpu.compute_capability / 10 != 9) {
+    return fmt::format("FlashAttention-3 is written for Hopper, not {}", gpu.name);
+  }
+  return {};
+}
+
+}  // namespace
+
 tl::expected<KernelAnswer, std::string> answer_query(const ComputeModel& model,
                                                      const KernelQuery& query) {
   FieldReader read;
@@ -250,6 +276,8 @@ tl::expected<KernelAnswer, std::string> answer_query(const ComputeModel& model,
         fmt::format("op '{}' is unknown; gemm, attention or memory", query.op));
   }
   if (!read.failure().empty()) return tl::make_unexpected(read.failure());
+  if (std::string lacks = lacking_units(model.gpu(), query); !lacks.empty())
+    return tl::make_unexpected(std::move(lacks));
   return answer_of(model, ops);
 }
 

@@ -8,9 +8,8 @@
 namespace foretrain {
 namespace {
 
-Diagnostic fault_problem(const Scenario& scenario, std::string message, std::string hint) {
-  return {Severity::kError, SourceLocation{scenario.file, 0, 0}, "cluster.faults",
-          std::move(message), std::move(hint)};
+Diagnostic fault_problem(const Fault& fault, std::string message, std::string hint) {
+  return {Severity::kError, fault.location, "cluster.faults", std::move(message), std::move(hint)};
 }
 
 /// Links between two named devices, both directions.
@@ -33,7 +32,7 @@ Diagnostics apply_faults(const Scenario& scenario, Machine& machine) {
     if (fault.gpu) {
       if (*fault.gpu < 0 || *fault.gpu >= machine.topology->num_gpus()) {
         problems.push_back(fault_problem(
-            scenario, fmt::format("there is no GPU {}", *fault.gpu),
+            fault, fmt::format("there is no GPU {}", *fault.gpu),
             fmt::format("GPUs are numbered 0 to {}", machine.topology->num_gpus() - 1)));
         continue;
       }
@@ -44,7 +43,7 @@ Diagnostics apply_faults(const Scenario& scenario, Machine& machine) {
     const std::vector<LinkId> links = links_between(*machine.topology, fault.link);
     if (links.empty()) {
       problems.push_back(
-          fault_problem(scenario, fmt::format("there is no link '{}'", fault.link),
+          fault_problem(fault, fmt::format("there is no link '{}'", fault.link),
                         "name two devices, as `foretrain topo --dot` prints them: leaf3/spine1"));
       continue;
     }

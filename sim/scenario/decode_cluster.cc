@@ -104,6 +104,7 @@ void decode_faults(const NodeReader& cluster, ClusterSpec& out, Problems& proble
       continue;
     }
     result.factor = factor->value();
+    result.location = faults->items[i].location;
     out.faults.push_back(result);
   }
 }

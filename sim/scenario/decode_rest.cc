@@ -98,6 +98,7 @@ void decode_run(const NodeReader& top, Scenario& scenario) {
       spec.checkpoint_every_s = to_seconds(*every);
     }
     scenario.run = spec;
+    top.warn("run", "the whole run is not simulated in this version; the step is");
   }
 }
 
@@ -126,6 +127,10 @@ void decode_sweep(const NodeReader& top, Scenario& scenario, Problems& problems)
     axis.path = entry.key;
     for (const DocumentNode& item : entry.value.items) axis.values.push_back(print_document(item));
     scenario.sweep.push_back(std::move(axis));
+  }
+  if (!scenario.sweep.empty()) {
+    top.warn("sweep", "sweeps are not run in this version; the scenario's own values count",
+             "foretrain run … --set " + scenario.sweep.front().path + "=…");
   }
 }
 

@@ -25,6 +25,7 @@ struct Fault {
   std::optional<int> gpu;  // GPU number in the cluster
   std::string link;        // "leaf3/spine1": names of its two devices
   double factor = 1.0;     // speed or bandwidth left
+  SourceLocation location;
 };
 
 struct ClusterSpec {

@@ -137,7 +137,21 @@ std::string to_text(const Scenario& scenario, const Topology& topology, const To
   return text + "\n  Bandwidths are payload, one direction. Hops are links between two NICs.\n";
 }
 
+/// Standard output holds one thing.
+bool wants_one_output(const TopoArguments& arguments) {
+  const int outputs =
+      (arguments.svg == "-" ? 1 : 0) + (arguments.dot == "-" ? 1 : 0) + (arguments.json ? 1 : 0);
+  return outputs <= 1;
+}
+
 int topo(const TopoArguments& arguments, const CommandContext& context) {
+  if (!wants_one_output(arguments)) {
+    std::fputs(
+        "error: --json, --svg - and --dot - all write to standard output\n"
+        "  hint: give the pictures a file: --svg fabric.svg\n",
+        stderr);
+    return kWrongInput;
+  }
   LoadOptions load;
   load.data_dir = context.data_dir;
   load.sets = arguments.sets;

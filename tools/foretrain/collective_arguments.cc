@@ -136,8 +136,9 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
     const auto factor = parse_plain_number(parts[2].substr(1));
     if (!factor || *factor <= 1)
       return fail("the factor of a sweep must be greater than 1", "1KiB:8GiB:x2");
-    for (double size = first->as_double(); size <= last->as_double() && sizes.size() < kMostSizes;
-         size *= *factor) {
+    for (double size = first->as_double(); size <= last->as_double(); size *= *factor) {
+      if (sizes.size() == kMostSizes)
+        return fail(fmt::format("a sweep has at most {} sizes", kMostSizes));
       const Bytes next{static_cast<std::int64_t>(size)};
       if (sizes.empty() || sizes.back() < next) sizes.push_back(next);
     }

@@ -9,6 +9,11 @@ namespace {
 /// One second for every TFLOP, or for every TB moved; sigma 10 %.
 class ProportionalModel : public ComputeModel {
  public:
+  ProportionalModel() {
+    gpu_.name = "ampere-like";
+    gpu_.compute_capability = 80;
+    gpu_.peak_bf16 = gpu_.peak_fp16 = FlopRate{312e12};
+  }
   TimeEstimate time(const Operator& op) const override {
     const MemoryOp* memory = std::get_if<MemoryOp>(&op);
     const double work =
@@ -64,6 +69,28 @@ TEST(KernelQueries, AttentionDefaultsAreCausalForwardWithoutGrouping) {
   EXPECT_NEAR(answer_query(ProportionalModel{}, query)->time_s, 0.481095057408, 1e-12);
   query.direction = "sideways";
   EXPECT_FALSE(answer_query(ProportionalModel{}, query));
+}
+
+TEST(KernelQueries, WhatTheGpuHasNoUnitsForIsRefused) {
+  KernelQuery gemm;
+  gemm.op = "gemm";
+  gemm.m = gemm.n = gemm.k = "64";
+  EXPECT_TRUE(answer_query(ProportionalModel{}, gemm));
+  for (const char* type : {"fp8", "fp8_block", "fp4", "tf32"}) {
+    gemm.dtype = type;
+    const auto refused = answer_query(ProportionalModel{}, gemm);
+    ASSERT_FALSE(refused) << type;
+    EXPECT_EQ(refused.error(), std::string{"ampere-like has no tensor cores for "} + type);
+  }
+  KernelQuery attention;
+  attention.op = "attention";
+  attention.batch = "1", attention.seq = "128", attention.heads = "12", attention.head_dim = "64";
+  attention.kv_heads = "5";
+  EXPECT_EQ(answer_query(ProportionalModel{}, attention).error(),
+            "kv_heads 5 does not divide the 12 heads");
+  attention.kv_heads = "4", attention.implementation = "flash3";
+  EXPECT_EQ(answer_query(ProportionalModel{}, attention).error(),
+            "FlashAttention-3 is written for Hopper, not ampere-like");
 }
 
 TEST(KernelQueries, AFileWithoutTheColumnOpIsRefused) {
