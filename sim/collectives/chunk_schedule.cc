@@ -106,12 +106,14 @@ class Scheduler {
 
   /// Pieces in which `bytes` go by `channels` channels, each of at most one chunk.
   [[nodiscard]] int pieces(double bytes, double channels, double chunk) const {
-    return std::max(1, static_cast<int>(std::ceil(bytes / (chunk * std::max(1.0, channels)))));
+    constexpr double kMost = 1e9;  // far more than a schedule may hold, and an int still
+    return static_cast<int>(
+        std::clamp(std::ceil(bytes / (chunk * std::max(1.0, channels))), 1.0, kMost));
   }
   /// Slices of a piece: a chunk is handed on slice by slice if it is longer than one.
   [[nodiscard]] int slices_of(double piece, double channels) const {
     const double slice = rules_.chunk_bytes / rules_.slices * std::max(1.0, channels);
-    return std::clamp(static_cast<int>(std::ceil(piece / slice)), 1, rules_.slices);
+    return static_cast<int>(std::clamp<double>(std::ceil(piece / slice), 1, rules_.slices));
   }
 
   // ---- rings ----

@@ -314,7 +314,8 @@ CallChannels call_channels(const TuningCell& cell, const NcclSettings& settings,
   const double least = minor == 22 ? 512 : minor <= 28 ? 16384 : 32768;
   double traffic = bytes * (kind == CollectiveKind::kAllReduce ? 2 : 1);
   if (cell.protocol == Protocol::kLl && minor >= 26) traffic *= 4;
-  result.used = std::clamp(static_cast<int>(std::ceil(traffic / least)), 1, result.planned);
+  // Bounded before the cast: a petabyte fills more channels than an int counts.
+  result.used = static_cast<int>(std::clamp<double>(std::ceil(traffic / least), 1, result.planned));
   return result;
 }
 

@@ -179,8 +179,8 @@ int one(const Session& session, CollectiveKind kind, Bytes size, bool json) {
              format_byte_rate(DataRate::from_bytes_per_second(answer.algbw)));
   fmt::print("  busbw          {}\n",
              format_byte_rate(DataRate::from_bytes_per_second(answer.busbw)));
-  fmt::print("  NCCL chooses   {}, {}, {} channels{}\n", to_string(choice.algorithm),
-             to_string(choice.protocol), choice.channels,
+  fmt::print("  NCCL chooses   {}, {}, {} channel{}{}\n", to_string(choice.algorithm),
+             to_string(choice.protocol), choice.channels, choice.channels == 1 ? "" : "s",
              choice.available ? "" : " (in truth it refuses the call)");
   fmt::print("  before data    {}\n", format_seconds(to_seconds(answer.lowered.latency)));
   return kDone;

@@ -25,6 +25,19 @@ NcclSettings with(const char* algorithm, const char* protocol = "Simple") {
   return settings;
 }
 
+// A call of petabytes is no smaller than one of gigabytes.
+TEST(Lowering, ChannelsNeverFallAsCallsGrow) {
+  const Cluster cluster{machine_named("dgx-h100"), 2, rings()};
+  int before = 0;
+  for (int power = 10; power < 63; ++power) {
+    const auto lowered = cluster.planner->lower(CollectiveKind::kAllReduce,
+                                                Bytes{std::int64_t{1} << power}, cluster.all(), 1);
+    EXPECT_GE(lowered.choice.channels, before) << power;
+    before = lowered.choice.channels;
+  }
+  EXPECT_GT(before, 1);
+}
+
 // Alpha-beta bytes: a rank sends 2 (n-1)/n S, (n-1)/n S, or S.
 TEST(Lowering, RingsMoveTheBytesOfTheClosedForms) {
   const Cluster cluster{machine_named("dgx-h100"), 1, rings()};
