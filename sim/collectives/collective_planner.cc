@@ -32,11 +32,8 @@ double wire_overhead(CollectiveProtocol protocol) {
 /// Values of a row of tuning.csv that is no part of NCCL's estimates.
 std::array<double, 3> constants(const NcclTables& tables, int minor, std::string_view table,
                                 std::string_view row) {
-  for (const NcclTuningRow& found : tables.tuning) {
-    if (found.table == table && found.row == row && found.releases.holds(minor))
-      return found.values;
-  }
-  return {};
+  const NcclTuningRow* found = find_tuning_row(tables, minor, table, row);
+  return found == nullptr ? std::array<double, 3>{} : found->values;
 }
 
 }  // namespace

@@ -203,4 +203,13 @@ Result<NcclTables> load_nccl_tables(const std::string& catalog_dir) {
   return tables;
 }
 
+const NcclTuningRow* find_tuning_row(const NcclTables& tables, int minor, std::string_view table,
+                                     std::string_view row) {
+  for (const NcclTuningRow& candidate : tables.tuning) {
+    if (candidate.table == table && candidate.row == row && candidate.releases.holds(minor))
+      return &candidate;
+  }
+  return nullptr;
+}
+
 }  // namespace foretrain

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/core/diagnostics.h"
@@ -80,6 +81,10 @@ struct NcclTables {
   std::vector<NcclChunkRow> chunks;
   std::array<std::vector<double>, 3> tree_correction;  // by protocol
 };
+
+/// The row of tuning.csv that holds for release 2.`minor`; null if there is none.
+[[nodiscard]] const NcclTuningRow* find_tuning_row(const NcclTables& tables, int minor,
+                                                   std::string_view table, std::string_view row);
 
 /// Reads catalog/nccl; `catalog_dir` is the directory that holds it.
 [[nodiscard]] Result<NcclTables> load_nccl_tables(const std::string& catalog_dir);

@@ -84,11 +84,7 @@ class CellBuilder {
   }
 
   [[nodiscard]] const NcclTuningRow* find(const char* table, std::string_view row) const {
-    for (const NcclTuningRow& candidate : tables_.tuning) {
-      if (candidate.table == table && candidate.row == row && candidate.releases.holds(minor_))
-        return &candidate;
-    }
-    return nullptr;
+    return find_tuning_row(tables_, minor_, table, row);
   }
   [[nodiscard]] double value(const char* table, std::string_view row, std::size_t column) const {
     const NcclTuningRow* found = find(table, row);

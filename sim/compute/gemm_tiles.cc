@@ -66,6 +66,21 @@ double peak_flops_per_s(const GpuSpec& gpu, DataType type) {
   return fp32;
 }
 
+bool has_units_for(const GpuSpec& gpu, DataType type) {
+  switch (type) {
+    case DataType::kFp32: return true;
+    case DataType::kTf32: return gpu.peak_tf32.value() > 0;
+    case DataType::kFp16: return gpu.peak_fp16.value() > 0;
+    case DataType::kBf16: return gpu.peak_bf16.value() > 0;
+    case DataType::kFp8:
+    case DataType::kFp8Block: return gpu.peak_fp8.value() > 0;
+    case DataType::kFp4: return gpu.peak_fp4.value() > 0;
+  }
+  return true;
+}
+
+bool runs_flash3(const GpuSpec& gpu) { return gpu.compute_capability / 10 == 9; }
+
 double gemm_bytes(const GemmOp& op) {
   const double m = static_cast<double>(op.m);
   const double n = static_cast<double>(op.n);

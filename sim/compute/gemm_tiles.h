@@ -32,6 +32,10 @@ struct GemmMachine {
 /// Peak dense rate of the tensor cores (or of the FMA units for fp32) in a data type. Where the GPU
 /// lacks the type: the next wider one that it has, since the work is then done in that.
 [[nodiscard]] double peak_flops_per_s(const GpuSpec& gpu, DataType type);
+/// Whether the GPU has units for the type; fp32 runs anywhere.
+[[nodiscard]] bool has_units_for(const GpuSpec& gpu, DataType type);
+/// FlashAttention-3 is written for Hopper.
+[[nodiscard]] bool runs_flash3(const GpuSpec& gpu);
 
 /// Bytes that C[m,n] = A[m,k] B[k,n] reads and writes once; C is bf16 (fp32 for fp32 operands), and
 /// read and written in fp32 if it accumulates.

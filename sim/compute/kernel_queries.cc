@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "sim/compute/gemm_tiles.h"
+
 namespace foretrain {
 namespace {
 
@@ -236,24 +238,16 @@ std::string without_line_end(std::string line) {
   return line;
 }
 
-}  // namespace
-
-namespace {
-
-/// What the GPU has no units for: no rate of such a kernel exists.
-std::string lacking_units(const GpuSpec& gpu, const KernelQuery& query) {
-  const std::string& type = query.dtype;
-  const bool lacks =
-      query.op != "memory" && (((type.empty() || type == "bf16") && gpu.peak_bf16.value() <= 0) ||
-                               (type == "fp16" && gpu.peak_fp16.value() <= 0) ||
-                               (type.starts_with("fp8") && gpu.peak_fp8.value() <= 0) ||
-                               (type == "fp4" && gpu.peak_fp4.value() <= 0) ||
-                               (type == "tf32" && gpu.peak_tf32.value() <= 0));
-  if (lacks) {
-    return fmt::format("{} has no tensor cores for {}", gpu.name, type.empty() ? "bf16" : type);
-  }
-  if (query.op == "attention" && query.implementation == "flash3" &&
-      gpu.compute_capability / 10 != 9) {
+/// Why the GPU cannot run the kernel at all: no rate of it exists. Empty if it can.
+std::string lacking_units(const GpuSpec& gpu, const Operator& op) {
+  const auto* gemm = std::get_if<GemmOp>(&op);
+  const auto* attention = std::get_if<AttentionOp>(&op);
+  if (gemm == nullptr && attention == nullptr) return {};
+  const DataType type = gemm != nullptr ? gemm->type : attention->type;
+  if (!has_units_for(gpu, type))
+    return fmt::format("{} has no tensor cores for {}", gpu.name, to_string(type));
+  if (attention != nullptr && attention->implementation == AttentionImplementation::kFlash3 &&
+      !runs_flash3(gpu)) {
     return fmt::format("FlashAttention-3 is written for Hopper, not {}", gpu.name);
   }
   return {};
@@ -276,7 +270,7 @@ tl::expected<KernelAnswer, std::string> answer_query(const ComputeModel& model,
         fmt::format("op '{}' is unknown; gemm, attention or memory", query.op));
   }
   if (!read.failure().empty()) return tl::make_unexpected(read.failure());
-  if (std::string lacks = lacking_units(model.gpu(), query); !lacks.empty())
+  if (std::string lacks = lacking_units(model.gpu(), ops.front()); !lacks.empty())
     return tl::make_unexpected(std::move(lacks));
   return answer_of(model, ops);
 }

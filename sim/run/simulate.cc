@@ -279,8 +279,8 @@ class Simulation {
       if (use.choice.available) continue;
       report_.findings.push_back(
           {"nccl-refuses-call", "problem",
-           fmt::format("NCCL {} refuses this call: NCCL_ALGO or NCCL_PROTO leave it no algorithm",
-                       "2." + std::to_string(scenario_.nccl.version_minor)),
+           fmt::format("NCCL 2.{} refuses this call: NCCL_ALGO or NCCL_PROTO leave it no algorithm",
+                       scenario_.nccl.version_minor),
            "timed as a ring: " + std::string{use.purpose}, "nccl", std::nullopt,
            "foretrain collective … for the call in question"});
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/compute/gemm_tiles.h"
 #include "sim/scenario/decode.h"
 #include "sim/workload/job_rules.h"
 
@@ -45,11 +46,10 @@ std::string batch_hint(const TrainingJob& job) {
 }
 
 void check_precision(const NodeReader& job, const GpuSpec& gpu, const TrainingJob& decoded) {
-  const auto lacks = [&](FlopRate peak) { return peak.value() <= 0; };
-  if (decoded.precision == Precision::kBf16 && lacks(gpu.peak_bf16)) {
+  if (decoded.precision == Precision::kBf16 && !has_units_for(gpu, DataType::kBf16)) {
     job.error("precision", fmt::format("{} has no bf16 tensor cores", gpu.name), "precision: fp16");
   }
-  if (decoded.precision == Precision::kFp8 && lacks(gpu.peak_fp8)) {
+  if (decoded.precision == Precision::kFp8 && !has_units_for(gpu, DataType::kFp8)) {
     job.error("precision", fmt::format("{} has no fp8 tensor cores", gpu.name),
               "precision: bf16; fp8 begins with l40s and h100");
   }
@@ -58,7 +58,7 @@ void check_precision(const NodeReader& job, const GpuSpec& gpu, const TrainingJo
     job.error("fp8_recipe", fmt::format("{} has no MX formats; they begin with b200", gpu.name),
               "fp8_recipe: delayed, current or blockwise");
   }
-  if (decoded.attention == AttentionKernel::kFlash3 && gpu.compute_capability / 10 != 9) {
+  if (decoded.attention == AttentionKernel::kFlash3 && !runs_flash3(gpu)) {
     job.error("attention", fmt::format("FlashAttention-3 is written for Hopper, not {}", gpu.name),
               "attention: flash2 or cudnn");
   }

@@ -90,14 +90,11 @@ class PresetReader {
   Diagnostics& problems_;
 };
 
+/// `preset` holds what the entry extends; its own values go over it.
 FrameworkPreset read_preset(const std::string& name, const DocumentNode& entry,
-                            Diagnostics& problems) {
-  FrameworkPreset preset;
+                            FrameworkPreset preset, Diagnostics& problems) {
   preset.name = name;
   PresetReader reader{entry, problems};
-  const auto framework = parse_framework(reader.value("behaves_like").value_or(name));
-  if (!framework) reader.problem(entry.location, name, "unknown framework; set behaves_like");
-  preset.framework = framework.value_or(Framework::kNone);
   FrameworkOptions& o = preset.options;
   reader.boolean("overlap_grad_reduce", o.overlap_grad_reduce);
   reader.boolean("overlap_param_gather", o.overlap_param_gather);
@@ -127,6 +124,23 @@ FrameworkPreset read_preset(const std::string& name, const DocumentNode& entry,
   return preset;
 }
 
+/// What a preset starts from: an earlier one that it names, or the bare framework of its name.
+FrameworkPreset base_of(const DocumentEntry& entry, const FrameworkPresets& earlier,
+                        Diagnostics& problems) {
+  FrameworkPreset base;
+  PresetReader reader{entry.value, problems};
+  if (const auto parent = reader.value("extends")) {
+    const auto found = earlier.find(*parent);
+    if (found != earlier.end()) return found->second;
+    reader.problem(entry.value.location, entry.key, "extends '" + *parent + "', no preset before");
+    return base;
+  }
+  const auto framework = parse_framework(entry.key);
+  if (!framework) reader.problem(entry.value.location, entry.key, "unknown framework; set extends");
+  base.framework = framework.value_or(Framework::kNone);
+  return base;
+}
+
 }  // namespace
 
 Result<FrameworkPresets> load_framework_presets(const std::string& catalog_dir) {
@@ -135,7 +149,8 @@ Result<FrameworkPresets> load_framework_presets(const std::string& catalog_dir) 
   Diagnostics problems;
   FrameworkPresets presets;
   for (const DocumentEntry& entry : document->entries) {
-    FrameworkPreset preset = read_preset(entry.key, entry.value, problems);
+    FrameworkPreset preset =
+        read_preset(entry.key, entry.value, base_of(entry, presets, problems), problems);
     if (const DocumentNode* aliases = entry.value.find("aliases")) {
       for (const DocumentNode& alias : aliases->items) presets.emplace(alias.scalar, preset);
     }

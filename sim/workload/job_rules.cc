@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "sim/workload/shapes.h"
+
 namespace foretrain {
 namespace {
 
@@ -72,7 +74,7 @@ class Rules {
                          plan_.context));
     }
     const std::int64_t cuts = static_cast<std::int64_t>(plan_.tensor) * plan_.context;
-    if (plan_.sequence_parallel && plan_.tensor > 1 && s % cuts != 0) {
+    if (is_sequence_parallel(job_) && s % cuts != 0) {
       report("job.parallel.sequence_parallel",
              fmt::format("sequence_length {} does not divide by tensor x context = {}", s, cuts));
     }
